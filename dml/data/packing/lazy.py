@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dml.data import DataError
-from dml.data.packing.decoding import CorruptImage, decode, resize
+from dml.data.packing.decoding import CorruptImage, How, decode, resize
 
 
 class LazyImages:
@@ -19,16 +19,16 @@ class LazyImages:
     ----------
     files : one path per image.
     shape : (N, H, W, C).
-    side : the `resize` of `pack`; None: all images have the size (H, W).
+    how : the `resize` of `pack`; None: all images have the size (H, W).
     workers : decoding threads.
     """
 
     dtype = np.dtype(np.uint8)
     ndim = 4
 
-    def __init__(self, files: list[str], shape: tuple[int, ...], side: int | None, workers: int = 4) -> None:
+    def __init__(self, files: list[str], shape: tuple[int, ...], how: How, workers: int = 4) -> None:
         assert len(files) == shape[0], (len(files), shape)
-        self.files, self.shape, self.side, self.workers = files, shape, side, workers
+        self.files, self.shape, self.how, self.workers = files, shape, how, workers
         self._pool: ThreadPoolExecutor | None = None
 
     def __len__(self) -> int:
@@ -47,12 +47,12 @@ class LazyImages:
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyImages, (self.files, self.shape, self.side, self.workers)
+        return LazyImages, (self.files, self.shape, self.how, self.workers)
 
     def _read(self, position: int) -> np.ndarray:
         path = self.files[position]
         try:
-            pixels = resize(decode(Path(path), self.shape[3]), self.side)
+            pixels = resize(decode(Path(path), self.shape[3]), self.how)
         except CorruptImage as error:
             raise DataError(f"{path}: {error}; the image was valid when it was packed") from error
         if pixels.shape != self.shape[1:]:

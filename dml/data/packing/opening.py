@@ -50,7 +50,7 @@ def open_packed(folder: Path | str) -> Packed:
         raise DataError(f"{folder}: no packed dataset here (run the pack stage)")
     try:
         shape = tuple(manifest[key] for key in ("images", "height", "width", "channels"))
-        lazy, side, root = manifest["decode"] == "lazy", manifest["resize"], manifest["root"]
+        lazy, how, root = manifest["decode"] == "lazy", manifest["resize"], manifest["root"]
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{folder}/manifest.json does not describe a packed dataset; pack into another folder"
@@ -61,7 +61,7 @@ def open_packed(folder: Path | str) -> Packed:
     if "shards" in manifest:
         return Packed(folder, _sharded(folder, shape, manifest), index, manifest)
     if lazy:
-        return Packed(folder, LazyImages([str(Path(root) / p) for p in index["path"]], shape, side), index, manifest)
+        return Packed(folder, LazyImages([str(Path(root) / p) for p in index["path"]], shape, how), index, manifest)
     images = _read(folder / "images.npy", lambda path: np.lib.format.open_memmap(path, mode="r"))
     kinds = VECTOR_TYPES if manifest["decode"] == VECTORS else (np.uint8,)
     if images.shape != shape or images.dtype not in kinds:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config import ConfigError, DatasetSection, content_of
+from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.data.shards import shards_id
@@ -186,10 +186,8 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 def packed_by(path: Path) -> set[str]:
     """The names of the packed folders that a study's datasets need, those of shards included."""
     found = set()
-    for given in content_of(path)["datasets"]:
-        dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        whole = packed_id(sources.build(dataset.name, **dataset.settings), **how)
+    for dataset in load_study(path).datasets:
+        whole = packed_id(sources.build(dataset.name, **dataset.settings), **dataset.packing)
         found |= {whole} if dataset.shards is None else {whole, shards_id(whole, **dataset.shards.model_dump())}
     return found
 
