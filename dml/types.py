@@ -18,8 +18,6 @@ EvaluationSet = Literal["test", "seen", "train"]
 Views = Literal["one", "mirror"]
 VALIDATION = "validation"
 """The set on which tuning trials are scored: classes that they do not fit."""
-FEWEST_CHECKED = 100
-"""Queries of a compressed search that are also searched exactly: for an interval by the normal distribution."""
 
 
 def setting(description: str, **limits: Any) -> Any:
@@ -411,6 +409,7 @@ class TrainingSettings:
 class TrainingSpec(TrainingSettings):
     """The network of one trial and how it is trained."""
 
+    layers: bool = False  # the features are those of several layers (`dml.models.Layers`)
     views: int = 1  # of each image of which activations are stored
     mirrored: bool = False  # features or activations are of the images' mirror images, which no trial trains on
     frozen_precision: str = "float32"  # of the stored features or activations
@@ -478,15 +477,6 @@ class EvaluationSettings:
     clustering_start: Annotated[
         Literal["kmeans++", "random"], setting("first centres of k-means; random: as the papers' evaluations start")
     ] = "kmeans++"
-    search: Annotated[
-        Literal["exact", "compressed"],
-        setting("compressed: an index on disk, exact distances of its candidates, k-means by mini-batches"),
-    ] = "exact"
-    candidates: Annotated[int, setting("of a compressed search, for each query", ge=2)] = 500
-    probes: Annotated[int, setting("lists of the index that a query searches", ge=1)] = 64
-    queries: Annotated[int | None, setting("random queries; none: every image is one", ge=1)] = None
-    checked: Annotated[int, setting("queries that are also searched exactly", ge=FEWEST_CHECKED)] = 1000
-    memory: Annotated[str, setting("bound on the memory of a compressed search")] = "4 GB"  # not part of a trial's key
 
 
 @dataclass(frozen=True)

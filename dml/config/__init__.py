@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dml.config.audit import AuditSection
 from dml.config.auditing import audited_cell, audited_dataset
-from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
+from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
@@ -21,15 +21,11 @@ from dml.config.search import ResourcesSection, SearchSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import TrainingSection
-from dml.config.warm_start import sources
 
 __all__ = [
     "AuditSection",
     "BaseSection",
-    "BreakPointSection",
-    "ClaimSection",
     "ComparisonSection",
-    "ConditionSection",
     "ConfigError",
     "DatasetSection",
     "EvaluationSection",
@@ -43,7 +39,6 @@ __all__ = [
     "ReportSection",
     "ResourcesSection",
     "SearchSection",
-    "SlopeSection",
     "Study",
     "TrainingSection",
     "audited_cell",
@@ -57,7 +52,6 @@ __all__ = [
     "load_study",
     "location",
     "place_of",
-    "sources",
     "stops_at_best",
     "study_from",
     "value_of",

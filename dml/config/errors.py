@@ -33,8 +33,6 @@ BOUNDS = {
 
 TOO_SHORT = "too_short"  # pydantic's error of a list
 
-DERIVED = "auto_seeds"  # of a study: what `seeds: auto` becomes
-
 
 class LocatedError(ValueError):
     """A problem that a check of a whole section finds in one of its settings.
@@ -145,7 +143,7 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
     if is_dataclass(model):
         names = [own.name for own in fields(model)]
     else:
-        names = [name for name, field in model.model_fields.items() if not field.exclude and name != DERIVED]
+        names = [name for name, field in model.model_fields.items() if not field.exclude]
     return without_settings(keys[0], names) if len(keys) == 1 else names
 
 

@@ -74,8 +74,6 @@ def check(study: Study, training: TrainingSection) -> None:
     eta = search.reduction
     if search.sampler == "fixed":
         raise _error("'halving' stops tuning trials, but with search.sampler 'fixed' nothing is searched")
-    if search.pruner != "none":
-        raise _error(f"'halving' and search.pruner {search.pruner!r} both stop trials: expected one of them")
     if search.trials < eta:
         raise _error(
             f"'halving' promotes one trial in {eta}: expected search.trials of at least {eta} (search.reduction), "

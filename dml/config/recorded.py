@@ -1,20 +1,23 @@
 """The study as it ran, which is kept with its results: they say what they are when its file has changed since.
 
 A table of trials has it in its `attrs`, which pandas writes into Parquet files. All settings that decide trials are
-there, defaults too. The title, description, claims, reference values and report are always those of today's file.
+there, defaults too. The title, description, comparisons, reference values and report are always those of today's file.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from dml.config.renaming import renamed
-from dml.config.search import TRUE_LABELS
 from dml.config.study import DECIDING, Study
 from dml.config.terms import SPELT
 
 ATTRIBUTE = "study"  # of a table of trials
 KEPT = {*DECIDING, "recipe"}
+GONE = {"auto_seeds": None, "search": {"pruner": "none", "warm_start": 0}}
+"""Settings that earlier tables have, with the value that changes nothing: only with it can the study be read."""
 
 
 def record(study: Study) -> str:
@@ -32,6 +35,14 @@ def recorded(text: str, today: Study) -> Study:
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")
-    ran["search"] = {"validation": TRUE_LABELS, **ran.get("search", {})}  # what chose before there was the setting
+    ran = _without_gone(ran, GONE)
     about = {name: getattr(today, name) for name in Study.model_fields if name not in KEPT}
     return Study(**{**about, **{name: value for name, value in renamed(ran).items() if name in KEPT}})
+
+
+def _without_gone(ran: dict[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that are gone, where their value changed nothing."""
+    nested = {
+        name: _without_gone(ran[name], own) for name, own in gone.items() if isinstance(own, dict) and name in ran
+    }
+    return {k: v for k, v in ran.items() if k not in gone or k in nested or v != gone[k]} | nested

@@ -79,9 +79,7 @@ def _dotted_in(value: Any, location: Location, note: Note) -> Any:
     found = _Settings(location)
     for key, inner in value.items():
         own, below = _setting(key, (*location, key), note), (*location, key)
-        if location[0] == "claims" and key == "over":
-            inner = _setting(inner, below, note)
-        elif location[0] == "claims" and key == "each" and isinstance(inner, list):
+        if location[0] == "compare" and key == "each" and isinstance(inner, list):
             inner = [_setting(name, below, note) for name in inner]
         found.add(own, _dotted_in(inner, below, note), key)
     return found.values

@@ -19,7 +19,8 @@ from dml.models._build import (
     pixels_of,
     with_files,
 )
-from dml.models._division import BeforeBlock, FromBlock, blocks, check_block, has_layer_norm
+from dml.models._division import BeforeBlock, FromBlock, check_block, has_layer_norm
+from dml.models._layers import Layers, blocks
 from dml.models._network import EmbeddingNetwork
 from dml.models._wrapped import width_of, without_memory
 
@@ -27,6 +28,7 @@ __all__ = [
     "BeforeBlock",
     "EmbeddingNetwork",
     "FromBlock",
+    "Layers",
     "blocks",
     "build",
     "build_head",

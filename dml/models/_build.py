@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from dml import discovery
 from dml.models._defaults import Untrained
+from dml.models._layers import Layers
 from dml.models._network import EmbeddingNetwork
 from dml.models._pooling import Repooled
 from dml.models._weights import resolve
@@ -131,6 +132,7 @@ def build(
     head_normalize: bool = False,
     batch_norm: str = "live",
     pooling: str | None = None,
+    layers: bool = False,
     **settings: Any,
 ) -> EmbeddingNetwork:
     """Construct a network from images to embeddings.
@@ -144,6 +146,7 @@ def build(
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
     head, head_norm, head_dropout, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
     pooling : of the backbone's last maps, see `dml.models._pooling`; None: its own.
+    layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
     Raises
@@ -152,9 +155,11 @@ def build(
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
-    part = build_backbone(backbone, channels, image_size, **settings)
+    part, shape = build_backbone(backbone, channels, image_size, **settings), (channels, *2 * [image_size or SIDE])
     if pooling is not None:
-        part = Repooled(part, pooling, (channels, image_size or SIDE, image_size or SIDE))
+        part = Repooled(part, pooling, shape)
+    if layers:
+        part = Layers(part, shape)
     return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
 
 

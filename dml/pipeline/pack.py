@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dml.data import sources
 from dml.data.packing import pack, packed_id
-from dml.data.shards import shard_packed, shards_id
 from dml.pipeline.folders import STORE, data_root, raw_folder, write_json
 
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ def run(study: Study) -> None:
         source = sources.build(dataset.name, **dataset.settings)
         folder = STORE / "packed" / packed_id(source, **dataset.packing)
         manifest = pack(source, raw_folder(dataset), folder, **dataset.packing)
-        if dataset.shards is not None:
-            given = dataset.shards.model_dump()
-            out = folder.with_name(shards_id(folder.name, **given))
-            manifest, folder = shard_packed(folder, out, **given), out
         left_out = sources.left_out(source)
         if left_out:
             print(f"{dataset.label}: {left_out}")

@@ -78,7 +78,7 @@ def test_the_rate_is_the_cells_fixed_or_searched(study):
     assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
     assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
     tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
-    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "random"})})
+    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "grid"})})
     assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
 
 
@@ -98,16 +98,14 @@ def test_a_spec_with_a_filter_survives_json(study):
         assert spec_json.load(spec_json.dump(built)) == built
 
 
-def test_claims_name_filters(study):
+def test_comparisons_name_filters(study):
     cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
     assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
     assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
     assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
     study("""filters: [none, prism]  # with an estimated rate
-claims:
-  - paper: Liu et al.
-    text: PRISM is better.
-    compare: {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
+compare:
+  - {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
 """)
     entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
     with pytest.raises(ConfigError, match="unknown attribute 'filter'"):

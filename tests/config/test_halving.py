@@ -101,7 +101,6 @@ def test_the_digest_of_a_study_that_does_not_say_stays():
         ({}, {"steps": 2}, 1, r"training\.steps of at least 3 \(search\.reduction\), got 2"),
         ({"reduction": 1}, {}, 10, r"reduction\s+Input should be greater than or equal to 2"),
         ({"sampler": "fixed"}, {}, 10, r"'fixed' nothing is searched"),
-        ({"pruner": "median"}, {}, 10, r"search\.pruner 'median' both stop trials"),
         ({}, {"search": {"steps": {"choice": [30, 90]}}}, 10, r"training\.search has 'steps'"),
         ({"early_stopping": "asha"}, {}, 10, r"Input should be 'none' or 'halving'"),
     ],

@@ -40,10 +40,10 @@ vary:
   both: [{training.start: null, loss.margin: 0.1}, {training.start: {path: a.pt}, loss.margin: 0.2}]
 published:
   - {paper: eps, table: "1", labels: a, method: b, dataset: c, match: {training.backbone_settings.width: 8}}
-claims:
-  - paper: mine
-    text: Wider is better.
-    slope: {over: training.backbone_settings.width, cells: {rate: 0.2, noise: uniform}}
+compare:
+  - text: Wider is better.
+    first: {training.backbone_settings.width: 16, rate: 0.2, noise: uniform}
+    second: {training.backbone_settings.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment_settings: {image_size: 6}}
     each: [training.start]
 report: {cells: {training.backbone_settings.width: 16}}
@@ -76,10 +76,10 @@ grid:
   both: [{training.init_from: null, loss.margin: 0.1}, {training.init_from: {path: a.pt}, loss.margin: 0.2}]
 reference_values:
   - {paper: eps, table: "1", labels: a, method: b, dataset: c, match: {training.backbone.width: 8}}
-claims:
-  - paper: mine
-    text: Wider is better.
-    slope: {over: training.backbone.width, cells: {rate: 0.2, noise: uniform}}
+compare:
+  - text: Wider is better.
+    first: {training.backbone.width: 16, rate: 0.2, noise: uniform}
+    second: {training.backbone.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment.settings: {image_size: 6}}
     each: [training.init_from]
 report: {cells: {training.backbone.width: 16}}
@@ -192,7 +192,7 @@ def test_each_earlier_name_is_noted_once_with_its_line_and_the_new_one(write):
         ("training: {starts: mlp}", 4, "unknown key.*Choices: .*init_from"),
         ("grid: {training.backbone.wide: [1, 2]}", 4, "did you mean 'width'"),
         ("vary:\n  training.backbone.wide: [1, 2]", 5, r"grid\.training\.backbone\.wide\[0\]: .*did you mean 'width'"),
-        ("claims: [{paper: a, text: b, compare: {first: {training.init: 1}, second: {}}}]", 4, "second"),
+        ("compare: [{first: {training.init: 1}, second: {}}]", 4, "second"),
     ],
 )
 def test_what_is_no_name_is_refused_with_its_line(write, more, line, expected):

@@ -30,7 +30,7 @@ positives: [random, easy]
 negatives: [random]
 grid: {training.steps: [10, 20]}
 seeds: [0, 1, 2]
-search: {sampler: random, trials: 2, stop: last}
+search: {sampler: tpe, trials: 2, stop: last}
 evaluation: {metrics: [recall@1, nmi]}
 """
 

@@ -35,11 +35,11 @@ def naive(features, labels, metric):
         each = []
         for half in (0, 1):
             fitted, tested = labels % 2 == half, labels % 2 != half
-            given = features[name][:, : 1 + both]
+            given = unit(features[name])[:, : 1 + both]
             if kind == "none":
                 found = given[tested]
             else:
-                projection = ClosedForm(features[name][fitted][:, 0], labels[fitted]).projection(kind)
+                projection = ClosedForm(unit(features[name])[fitted][:, 0], labels[fitted]).projection(kind)
                 found = np.stack([apply(projection, given[tested][:, view]) for view in range(1 + both)], axis=1)
             each.append(evaluate(unit(unit(found).sum(axis=1)), labels[tested], [metric])[metric])
         scores[name, kind, "mirror" if both else "one"] = np.mean(each)
@@ -81,8 +81,22 @@ def test_one_view_is_not_mirrored_and_a_size_is_kept():
     assert {one.views for one in found.scores} == {"one"}
     assert {(one.features, one.projection) for one in found.scores if one.projection == "none"} == {("good", "none")}
     assert found.embed(features).shape == (len(labels), 10)
-    with pytest.raises(ValueError, match="expected features of at least 20 dimensions"):
-        free.choose(features, labels, size=20)
+    with pytest.raises(ValueError, match="got none"):
+        free.choose({}, labels)
+
+
+@pytest.mark.parametrize("size", [4, 20])
+def test_the_head_of_what_is_chosen_is_a_linear_map_of_all_features_of_unit_length(size):
+    features, labels = made(mirrored=False)
+    found = free.choose(features, labels, size=size)
+    side = np.concatenate([unit(features[name][:, 0]) for name in features], axis=1)
+    for one, projection in free.candidates({name: free.unit(own) for name, own in features.items()}, labels, size):
+        weight, bias = free.Free(one, projection, found.scores).head({"noise": 14, "good": 10}, size)
+        assert weight.shape == (size, 24)
+        mapped = unit(side @ weight.numpy().T + bias.numpy())
+        expected = free.Free(one, projection, found.scores).embed(features)
+        np.testing.assert_allclose(mapped[:, : expected.shape[1]], expected, atol=1e-4)
+        assert not mapped[:, expected.shape[1] :].any()
 
 
 def test_too_few_classes_to_choose_by_are_whitened_in_both_views():

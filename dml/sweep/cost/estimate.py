@@ -54,8 +54,6 @@ class Estimate:
     features: int = 0  # bytes of stored features and activations among them
     steps: int = 0  # of all tuning trials
     whole_steps: int = 0  # the same without early stopping
-    most_confirming: int = 0  # with `seeds: auto`, if no comparison is decided early
-    most_seconds: float | None = None  # until these are done too
 
     @property
     def trials(self) -> int:
@@ -76,8 +74,7 @@ class Estimate:
         if self.steps < self.whole_steps:
             share = self.steps / self.whole_steps
             halved = f", in {self.steps:,} of {self.whole_steps:,} steps ({share:.0%}) by early stopping"
-        up_to = f" to {self.most_confirming}" if self.most_confirming else ""
-        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming}{up_to} to confirm){stored}"
+        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
         features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
@@ -86,11 +83,9 @@ class Estimate:
             return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
-        span = duration_text(self.seconds)
-        span += "" if self.most_seconds is None else f" to {duration_text(self.most_seconds)}"
         lines = [
             f"{self.study}: {work}",
-            f"  time: about {span} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  time: about {duration_text(self.seconds)} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
             f"  disk: about {size} {models}",
         ]
         if self.long:
@@ -136,7 +131,7 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], study.least_seeds * study.splits
+    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], len(study.seeds) * study.splits
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, snapshot_outcomes) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -152,7 +147,6 @@ def estimate(
         work = zip(costs, tuning, shares, strict=True)
         mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
-    added = (len(study.seeds) - study.least_seeds) * len(cells)
     kept = kept_models(study, manifests)
     features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
     return Estimate(
@@ -170,8 +164,6 @@ def estimate(
         features=features,
         steps=sum(rungs.cost for rungs in ladders) * study.splits,
         whole_steps=sum(whole),
-        most_confirming=len(cells) * seeds + added if added else 0,
-        most_seconds=None if not added or total is None else total + sum(costs) * added / len(cells) / slots,
     )
 
 

@@ -52,7 +52,7 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     raw = store / "raw" / dataset.raw
     if isinstance(source, VectorSource):
         return _shape_of_vectors(source, raw)
-    known = {**_first_shape(source, raw), "decode": dataset.decode}
+    known = _first_shape(source, raw)
     if dataset.side is not None:
         known |= {"height": dataset.side, "width": dataset.side}
     images = source.counts.get("all", {}).get("images")
@@ -82,7 +82,7 @@ def _shape_of_vectors(source: Any, raw: Path) -> dict[str, Any]:
 
 def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
     """Bytes of a dataset that packing will write, as far as known."""
-    if "digest" in manifest or manifest["decode"] == "lazy":
+    if "digest" in manifest:
         return 0
     numbers = manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
     return numbers * (4 if of_vectors(manifest) else 1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from dml.sweep.plan.halving import Halving
 from dml.sweep.plan.jobs import Job, split_name
 from dml.sweep.plan.proposals import Proposals
-from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome
+from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
 from dml.types import Cell
 
 
@@ -24,15 +23,10 @@ class CellState:
     rounds: list[range]  # of proposals
     halving: Halving | None = None  # None: no trial pauses
     split: int = 0  # the class split
-    sources: list[int] = field(default_factory=list)  # cells whose searches end before this one begins
-    searched: bool = False  # whether its search has ended
     round: int = -1
     open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
-    chosen: Mapping[str, Any] = field(default_factory=dict)  # settings of the confirmations
-    seeds: int = 0  # confirmations that are decided on
-    waits: bool = False  # for the other cells, to look at comparisons together (`seeds: auto`)
     done: bool = False
 
     @property
@@ -55,23 +49,6 @@ class CellState:
         """
         finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
         return max(finished, key=lambda pair: -math.inf if (own := value(*pair)) is None else own, default=None)
-
-    def earlier_curves(self, objective: Callable[[Job], str]) -> list[tuple[Mapping[int, float], bool]]:
-        """The curves of earlier rounds, as `Pruning` takes them: finite values, without the untrained network."""
-        curves: list[tuple[Mapping[int, float], bool]] = []
-        for number in range(self.rounds[self.round].start):
-            job, outcome = self.tuned[number]
-            if outcome.status == FAILED:
-                continue
-            key = objective(job)
-            curve = {step: scores[key] for step, scores in outcome.curve if step and math.isfinite(scores[key])}
-            if curve:
-                curves.append((curve, outcome.status != PRUNED))
-        return curves
-
-    def pruned(self, job: Job) -> Outcome | None:
-        """The outcome of a trial that an earlier run of this search pruned."""
-        return self.proposals.pruned(job.number) if job.phase == "tune" and self.proposals is not None else None
 
 
 def checked(outcome: Outcome, objective: str, value: float | None) -> Outcome:

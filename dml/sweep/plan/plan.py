@@ -4,9 +4,8 @@ Each cell has as many states as there are class splits, which share nothing: eac
 A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. With `search.stop:
 best`, the best point of the best tuning trial's curve also says after how many steps the confirmed trials end; a cell
 without searched settings then has one tuning trial. With `search.early_stopping`, all trials of a cell are proposed and
-trained for some steps first, then some are promoted round by round (`halving`). With `search.warm_start`, a cell is
-tuned once the cells are whose best settings it tries first. Only validation classes decide. Outcomes in the store are
-reused.
+trained for some steps first, then some are promoted round by round (`halving`). Only validation classes decide.
+Outcomes in the store are reused.
 The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
 
 The life of one trial, and what it is called on the way:
@@ -31,15 +30,14 @@ from typing import Any
 
 import optuna
 
-from dml.config import Study, best_point, ladder, sources, stops_at_best, value_of
+from dml.config import Study, best_point, ladder, stops_at_best, value_of
 from dml.config.stopping import evaluated_steps
 from dml.data import class_splits
 from dml.sweep.plan import keys, specs
-from dml.sweep.plan.adding import adding
 from dml.sweep.plan.cells import CellState, checked
 from dml.sweep.plan.halving import Halving, paused_at
 from dml.sweep.plan.jobs import Job, split_name
-from dml.sweep.plan.proposals import Proposals, Pruning
+from dml.sweep.plan.proposals import Proposals
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.sweep.store.trials import FINISHED, PAUSED, Outcome, TrialStore
 from dml.types import Cell, TrialSpec
@@ -75,12 +73,8 @@ class Plan:
         self._sequence = 0
         self.running: dict[str, Job] = {}
         self._sharing: dict[str, list[Job]] = {}  # key -> trials that wait for a running one with the same key
-        self._pruning: dict[str, Pruning] = {}
-        self.look = 0  # how often comparisons were looked at, with `seeds: auto`
         self._unsettled: list[tuple[Job, Outcome, bool]] = []
         self.cells = study.cells()
-        self._sources = sources(self.cells, study.search.warm_start)
-        self._searches: dict[int, str] = {}  # state -> the digest of its search
         each = itertools.product(self.cells, range(study.splits))
         self.states = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
 
@@ -92,7 +86,7 @@ class Plan:
         on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
         """
         self._on_end = on_end
-        for state in [state for state in self.states if not state.sources]:
+        for state in self.states:
             self._next_round(state)
         self._settle_all()
 
@@ -103,18 +97,8 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """The number of trials in the study; with `seeds: auto`, of those that are decided on."""
-        seeds = self.study.least_seeds
-        return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.states)
-
-    @property
-    def looking(self) -> str:
-        """Which look at the comparisons trials run for, with `seeds: auto`: `look 2 of 5, at 5 seeds`; else empty."""
-        auto = self.study.auto_seeds
-        if auto is None:
-            return ""
-        place = min(self.look + (not self.finished), len(auto.looks))
-        return f"look {place} of {len(auto.looks)}, at {auto.looks[place - 1]} seeds"
+        """The number of trials in the study."""
+        return sum((s.proposals.total if s.proposals else 0) + len(self.study.seeds) for s in self.states)
 
     def take(self) -> Job | None:
         """The next trial to run, longest searches first; None if no trial is ready."""
@@ -127,29 +111,19 @@ class Plan:
     def give_back(self, job_id: str) -> None:
         """A running trial never began: `take` returns it before others of its rank."""
         job = self.running.pop(job_id)
-        self._pruning.pop(job_id, None)
         self._sequence += 1
         heapq.heappush(self._ready, (-self.states[job.index].rounds_left, -self._sequence, job))
 
-    def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> bool:
-        """Report a running trial's evaluation. Returns whether the trial should be pruned."""
+    def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> None:
+        """Report a running trial's evaluation."""
         job = self.running[job_id]
-        state, value = self.states[job.index], scores.get(self.objective(job), math.nan)
-        if job.phase != "tune" or state.proposals is None:
-            return False
-        state.proposals.report(job.number, step, value)
-        if self.study.search.pruner == "none" or not math.isfinite(value) or step == 0:
-            return False  # before its first step, no trial is ahead of another
-        if job_id not in self._pruning:
-            earlier = state.earlier_curves(self.objective)
-            every = job.spec.evaluation.every or job.spec.training.steps
-            self._pruning[job_id] = Pruning(self.study.search.pruner, earlier, every)
-        return self._pruning[job_id].should_stop(step, value)
+        proposals = self.states[job.index].proposals
+        if job.phase == "tune" and proposals is not None:
+            proposals.report(job.number, step, scores.get(self.objective(job), math.nan))
 
     def end(self, job_id: str, outcome: Outcome) -> None:
         """Report the outcome of a running trial."""
         job = self.running.pop(job_id)
-        self._pruning.pop(job_id, None)
         self._unsettled.append((job, outcome, False))
         for other in self._sharing.pop(job.key, []):
             if outcome.status != PAUSED or outcome.evaluated(other.until):
@@ -182,33 +156,21 @@ class Plan:
             return CellState(index, cell, None, [], split=split)
         spec = self._spec(cell, split, "tune", self.study.search.seed, {})
         own = split_name(cell, split)
-        name = f"{self.study.name}|{own}|{self._search(index)[:8]}"
+        name = f"{self.study.name}|{own}|{self._search(cell, spec)[:8]}"
         proposals = Proposals(self.study.search, spaces, name, own, storage)
         rungs = ladder(self.study.search, proposals.total, spec.training.steps, spec.evaluation.every or 0)
         halving = Halving(rungs) if len(rungs.steps) > 1 else None
-        return CellState(index, cell, proposals, proposals.rounds(), halving, split, self._sources_of(index))
+        return CellState(index, cell, proposals, proposals.rounds(), halving, split)
 
-    def _sources_of(self, index: int) -> list[int]:
-        """The states whose best settings a cell's search begins with: of the same class split."""
-        place, split = divmod(index, self.study.splits)
-        searched = space_of(self.study, self.cells[place])
-        return [source * self.study.splits + split for source in self._sources[place]] if searched else []
-
-    def _search(self, index: int) -> str:
+    def _search(self, cell: Cell, spec: TrialSpec) -> str:
         """The digest of all that the proposals of a cell's search depend on."""
-        if index not in self._searches:
-            place, split = divmod(index, self.study.splits)
-            cell, earlier = self.cells[place], [self._search(source) for source in self._sources_of(index)]
-            left_out = {"trials", "protocol", "stop", "warm_start", "validation"}  # the key has the labels that choose
-            if self.study.search.early_stopping == "none":
-                left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping
-            search = self.study.search.model_dump(mode="json", exclude=left_out)
-            spec = self._spec(cell, split, "tune", self.study.search.seed, {})
-            terms = {name: repr(space) for name, space in space_of(self.study, cell).items()}
-            # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
-            content: list[Any] = [keys.key(spec), search, self.study.search.trials, terms]
-            self._searches[index] = keys.digest(content + ([earlier] if earlier else []))
-        return self._searches[index]
+        left_out = {"trials", "protocol", "stop", "validation"}  # the key has the labels that choose
+        if self.study.search.early_stopping == "none":
+            left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping
+        search = {"pruner": "none", **self.study.search.model_dump(mode="json", exclude=left_out)}  # there were pruners
+        terms = {name: repr(space) for name, space in space_of(self.study, cell).items()}
+        # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
+        return keys.digest([keys.key(spec), search, self.study.search.trials, terms])
 
     def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
         digests = self._data(cell, split, phase, seed)
@@ -240,44 +202,12 @@ class Plan:
                 state.tuned[job.number] = (job, outcome)
                 self._on_end(job, outcome, reused)
         best = self.best(index)
-        state.searched = True
-        self._begin_those_that_wait(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
-            if any(each.waits for each in self.states):
-                self._confirmed(next(each for each in self.states if each.waits))
             return
-        state.chosen = {**best[0].settings, **self._stop(*best)} if best else {}
-        self._confirm(state, 0, self.study.least_seeds)
-
-    def _begin_those_that_wait(self, index: int) -> None:
-        """Begin the searches that start from the best settings of this one, unless they wait for more."""
-        for state in [state for state in self.states if index in state.sources]:
-            if state.proposals is not None and all(self.states[source].searched for source in state.sources):
-                found = [self.best(source) for source in state.sources]
-                state.proposals.start_with([own[0].settings for own in found if own is not None])
-                self._next_round(state)
-
-    def _confirm(self, state: CellState, start: int, end: int) -> None:
-        """Offer the confirmations of some of the study's seeds."""
-        state.seeds = end
-        seeds = list(enumerate(self.study.seeds))[start:end]
-        self._offer(state, [self._job(state.index, "confirm", n, seed, state.chosen) for n, seed in seeds])
-
-    def _confirmed(self, state: CellState) -> None:
-        """A cell's seeds have ended. With `seeds: auto`, those of all cells end before any gets more."""
-        auto = self.study.auto_seeds
-        if auto is None:
-            state.done = True
-            return
-        state.waits = True
-        if all(each.done or each.waits for each in self.states):
-            self.look += 1
-            more = adding(self.study, self.states, auto.looks, self.look)
-            for each in [each for each in self.states if not each.done]:
-                each.waits, each.done = False, each.index not in more
-            for each in [each for each in self.states if each.index in more]:
-                self._confirm(each, each.seeds, auto.looks[self.look])
+        chosen = {**best[0].settings, **self._stop(*best)} if best else {}
+        seeds = enumerate(self.study.seeds)
+        self._offer(state, [self._job(index, "confirm", number, seed, chosen) for number, seed in seeds])
 
     def _stop(self, job: Job, outcome: Outcome) -> dict[str, int]:
         """After how many steps trials with the settings of a tuning trial end, as a setting; empty: after all."""
@@ -299,7 +229,7 @@ class Plan:
 
     def _submit(self, job: Job) -> None:
         state = self.states[job.index]
-        outcome = self.store.reached(job.key, job.until) or state.pruned(job)
+        outcome = self.store.reached(job.key, job.until)
         if outcome is not None and self._comparable(job, outcome):
             self._unsettled.append((job, outcome, True))
         elif job.key in self._sharing:
@@ -323,9 +253,7 @@ class Plan:
         if stops_at_best(self.study.search, job.phase):
             found = {step for step, scores in outcome.curve if self.objective(job) in scores}
             return found.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))
-        if self.study.search.pruner == "none":
-            return self.objective(job) in outcome.scores
-        return any(self.objective(job) in scores for _, scores in outcome.curve)
+        return self.objective(job) in outcome.scores
 
     def _settle_all(self) -> None:
         while self._unsettled:
@@ -349,6 +277,6 @@ class Plan:
         state.open.discard(job.number)
         if not state.open:
             if job.phase == "confirm":
-                self._confirmed(state)
+                state.done = True
             else:
                 self._next_round(state)

@@ -3,13 +3,8 @@
 A cell's trials come in rounds. The first round is drawn at random (TPE's start-up). Each later round, an eighth of the
 budget, is proposed from the results of all earlier rounds. The sampler is seeded with the cell's name and the trial's
 number. A whole round is requested before any of its trials ends, so proposals depend neither on which worker was faster
-nor on interruptions: they stay the same even if Optuna's storage is deleted. `random` and `grid` ignore results, so
-without a pruner all their trials are one round.
-
-For the same reason, Optuna's pruner compares a trial only with the trials of earlier rounds of its own cell.
-
-With `search.warm_start`, the first trials have settings that the plan hands over (`start_with`). They are part of the
-first round, and the sampler learns from them as from any other trial. A setting that they lack is drawn.
+nor on interruptions: they stay the same even if Optuna's storage is deleted. `grid` ignores results, so all
+its trials are one round.
 
 With `search.early_stopping: halving`, proposals end before the first promotion, and the sampler is told what each trial
 has on the first rung: values after equally many steps. What promoted trials reach later is not comparable, so it is not
@@ -19,8 +14,7 @@ told.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 import optuna
@@ -29,7 +23,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from dml.config import SearchSection
 from dml.seeding import derive
 from dml.sweep.plan.space import budget, grid
-from dml.sweep.store.trials import FINISHED, PAUSED, PRUNED, Outcome
+from dml.sweep.store.trials import FINISHED, PAUSED, Outcome
 from dml.types import Choice, LogUniform, Space
 
 STARTUP = 10  # maximum size of the first round; TPE's default
@@ -62,14 +56,9 @@ class Proposals:
         self._known = self._study.get_trials(deepcopy=False)
         self._live: dict[int, Trial] = {}
 
-    def start_with(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Begin with settings that other searches found, each once; those outside this search's spaces are drawn."""
-        own = [{name: s[name] for name, space in self._spaces.items() if _contains(space, s.get(name))} for s in found]
-        self._first = [settings for place, settings in enumerate(own) if settings and settings not in own[:place]]
-
     def rounds(self) -> list[range]:
         """The trial numbers of each round."""
-        if self._search.sampler != "tpe" and self._search.pruner == "none":
+        if self._search.sampler != "tpe":
             return [range(self.total)]
         first = min(self.total, STARTUP, max(2, self.total // 2))
         size = max(1, self.total // 8)
@@ -105,17 +94,9 @@ class Proposals:
         trial.set_user_attr("key", key)
         if outcome.status in (FINISHED, PAUSED):
             self._study.tell(trial, value)
-        elif outcome.status == PRUNED:
-            trial.set_user_attr("outcome", asdict(outcome))
-            self._study.tell(trial, state=TrialState.PRUNED)
         else:
             trial.set_user_attr("error", outcome.error)
             self._study.tell(trial, state=TrialState.FAIL)
-
-    def pruned(self, number: int) -> Outcome | None:
-        """The outcome of a trial that this search pruned earlier. The trial store does not contain it."""
-        known = self._known[number] if number < len(self._known) else None
-        return Outcome(**known.user_attrs["outcome"]) if known and known.state == TrialState.PRUNED else None
 
     def note(self, number: int, text: str) -> None:
         """Store the error of a trial that failed temporarily. It stays open, and another run retries it."""
@@ -134,43 +115,6 @@ class Proposals:
         if self._search.sampler == "tpe":
             return optuna.samplers.TPESampler(seed=seed, n_startup_trials=len(self.rounds()[0]), constant_liar=True)
         return optuna.samplers.RandomSampler(seed=seed)
-
-
-class Pruning:
-    """Decides whether one trial should stop: Optuna's pruner, fed with the curves of earlier rounds in their order.
-
-    Parameters
-    ----------
-    pruner : `median` or `halving`.
-    earlier : the curve {step: objective} of each trial in the cell's earlier rounds, and whether it was complete.
-    every : training steps between two evaluations.
-    """
-
-    def __init__(self, pruner: str, earlier: list[tuple[Mapping[int, float], bool]], every: int):
-        kinds = {
-            "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=2),
-            "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=every, reduction_factor=2),
-        }
-        study = optuna.create_study(direction="maximize", pruner=kinds[pruner]())
-        for curve, complete in earlier:
-            trial = study.ask()
-            for step, value in sorted(curve.items()):
-                trial.report(value, step)
-                trial.should_prune()
-            last = curve[max(curve)] if complete else None
-            study.tell(trial, last, TrialState.COMPLETE if complete else TrialState.PRUNED)
-        self._trial = study.ask()
-
-    def should_stop(self, step: int, value: float) -> bool:
-        """Whether to prune the trial, given its score at this step."""
-        self._trial.report(value, step)
-        return self._trial.should_prune()
-
-
-def _contains(space: Space, value: Any) -> bool:
-    if isinstance(space, Choice):
-        return value in space.options
-    return value is not None and space.low <= value <= space.high
 
 
 def _suggest(trial: Trial, name: str, space: Space) -> Any:

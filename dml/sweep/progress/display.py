@@ -100,7 +100,6 @@ class SweepProgress:
             "resumed": self._resumed,
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
-            "look": plan.looking if plan else "",
             "elapsed": time.monotonic() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": {name: -best for name, (*_, best) in sorted(self._best.items(), key=lambda item: item[1])},

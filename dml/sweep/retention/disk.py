@@ -16,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
-from dml.data.shards import shards_id
 from dml.files import read_json, study_files
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained_vectors import USED
@@ -184,11 +182,10 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def packed_by(path: Path) -> set[str]:
-    """The names of the packed folders that a study's datasets need, those of shards included."""
+    """The names of the packed folders that a study's datasets need."""
     found = set()
     for dataset in load_study(path).datasets:
-        whole = packed_id(sources.build(dataset.name, **dataset.settings), **dataset.packing)
-        found |= {whole} if dataset.shards is None else {whole, shards_id(whole, **dataset.shards.model_dump())}
+        found.add(packed_id(sources.build(dataset.name, **dataset.settings), **dataset.packing))
     return found
 
 

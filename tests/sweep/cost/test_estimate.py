@@ -27,7 +27,7 @@ STUDY = {
     "positives": ["random"],
     "negatives": ["random"],
     "seeds": [0, 1, 2],
-    "search": {"sampler": "random", "trials": 5},
+    "search": {"trials": 5},
     "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
     "name": "study",
 }
@@ -60,7 +60,7 @@ def describe(*asked):
 
 @pytest.mark.parametrize(
     "search",
-    [{"sampler": "random", "trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
+    [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
     import optuna
@@ -78,8 +78,8 @@ def test_early_stopping_counts_the_steps_that_it_takes(tmp_path):
     """9 trials to 20 steps, 3 to 30 and one to 90, in each of two cells; the others train in full."""
     training = {**STUDY["training"], "steps": 90}
     changes = {"training": training, "evaluation": {"every": 10}}
-    whole = cost(tmp_path, search={"sampler": "random", "trials": 9}, **changes)
-    halved = cost(tmp_path, search={"sampler": "random", "trials": 9, "early_stopping": "halving"}, **changes)
+    whole = cost(tmp_path, search={"trials": 9}, **changes)
+    halved = cost(tmp_path, search={"trials": 9, "early_stopping": "halving"}, **changes)
     assert (whole.steps, halved.steps, halved.whole_steps) == (1620, 2 * (9 * 20 + 3 * 10 + 60), 1620)
     assert "(18 to tune, in 540 of 1,620 steps (33%) by early stopping, 6 to confirm)" in halved.lines()[0]
     assert "early stopping" not in whole.lines()[0]

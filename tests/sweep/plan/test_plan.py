@@ -1,5 +1,4 @@
 import itertools
-import math
 from types import SimpleNamespace
 
 import optuna
@@ -7,7 +6,7 @@ import pytest
 from planned import finish, score, start
 
 from dml.sweep import finishing
-from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
 
@@ -146,48 +145,6 @@ def test_fixed_runs_no_search(toy_study, tmp_path):
     plan, _ = start(toy_study(search={"sampler": "fixed"}), TrialStore(tmp_path))
     ran = finish(plan)
     assert [(job.phase, job.settings) for job in ran] == [("confirm", {})] * 4
-
-
-def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
-    storage = optuna.storages.InMemoryStorage()
-    study = toy_study(search={"trials": 8, "pruner": "median"}, losses=["triplet"])
-    plan, _ = start(study, TrialStore(tmp_path), storage)
-    finish(plan, limit=4)
-    job = plan.take()
-    assert plan.report(job.id, 10, {"validation/fine/recall@1": -5.0})
-    plan.end(job.id, Outcome(PRUNED, {"validation/fine/recall@1": -5.0}, [[10, {"validation/fine/recall@1": -5.0}]]))
-    good = plan.take()
-    assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
-    _, ended = start(study, TrialStore(tmp_path), storage)
-    assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
-
-
-@pytest.mark.parametrize("pruner", ["median", "halving"])
-@pytest.mark.parametrize("curve", [[0.5, math.nan], [math.nan, math.nan]])
-def test_a_pruner_passes_over_evaluations_that_are_not_numbers(toy_study, tmp_path, pruner, curve):
-    """A trial counts with its best step (`stop: best`), so it finishes although it ends with NaN."""
-    study = toy_study(search={"trials": 8, "pruner": pruner, "stop": "best"}, losses=["triplet"])
-    plan, _ = start(study, TrialStore(tmp_path))
-    values = zip((0, 5, 10), (0.1, *curve), strict=True)
-    points = [[step, {"validation/fine/recall@1": value}] for step, value in values]
-    for _ in plan.states[0].rounds[0]:
-        plan.end(plan.take().id, Outcome(FINISHED, points[-1][1], points))
-    job = plan.take()
-    assert job.number in plan.states[0].rounds[1]
-    plan.report(job.id, 5, {"validation/fine/recall@1": 0.6})
-
-
-@pytest.mark.parametrize("curve", [[], [[10, {"validation/fine/nmi+": 0.5}]]])
-@pytest.mark.parametrize(("pruner", "again"), [("none", 0), ("median", 8)])
-def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, curve, pruner, again):
-    """Snapshots contain no tuning curves without a pruner, and with one only those of their own objective."""
-    overrides = {"losses": ["triplet"], "evaluation": {"metrics": ["recall@1", "nmi+"], "every": 5}}
-    first, _ = start(toy_study(search={"trials": 8}, **overrides), TrialStore(tmp_path / "first"))
-    published = {job.key: Outcome(FINISHED, score(job), curve) for job in finish(first)}
-    search = {"trials": 8, "pruner": pruner}
-    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", snapshot_outcomes=published))
-    assert len(finish(plan)) == again
-    assert len(list(plan.ended())) == 8 + 2
 
 
 def test_trials_without_a_usable_tuple_are_named(capsys):

@@ -7,7 +7,7 @@ import pytest
 
 from dml.config import SearchSection
 from dml.sweep.plan import proposals as module
-from dml.sweep.plan.proposals import Proposals, Pruning
+from dml.sweep.plan.proposals import Proposals
 from dml.sweep.store import optuna_storage
 from dml.sweep.store.optuna_storage import open_storage
 from dml.sweep.store.trials import FINISHED, Outcome
@@ -47,7 +47,7 @@ def storage():
     return optuna.storages.InMemoryStorage()
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+@pytest.mark.parametrize("sampler", ["tpe", "grid"])
 def test_proposals_do_not_depend_on_who_ended_first(sampler):
     first, second = (run(proposals(storage(), sampler=sampler), reverse=r) for r in (False, True))
     assert first == second
@@ -55,7 +55,7 @@ def test_proposals_do_not_depend_on_who_ended_first(sampler):
 
 
 @pytest.mark.parametrize("number", [0, 4, 7])
-@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+@pytest.mark.parametrize("sampler", ["tpe", "grid"])
 def test_a_search_that_was_killed_within_a_proposal_goes_on_with_the_same_ones(tmp_path, monkeypatch, sampler, number):
     whole = run(proposals(storage(), sampler=sampler))
     suggest, count = module._suggest, itertools.count()
@@ -140,13 +140,3 @@ def test_rounds(trials, rounds):
     found = proposals(storage(), trials=trials).rounds()
     assert [len(numbers) for numbers in found] == rounds
     assert [n for numbers in found for n in numbers] == list(range(trials))
-    assert proposals(storage(), trials=trials, sampler="random").rounds() == [range(trials)]
-
-
-@pytest.mark.parametrize("pruner", ["median", "halving"])
-def test_a_bad_trial_is_pruned_and_a_good_one_is_not(pruner):
-    earlier = [({10: 0.1 * k, 20: 0.2 * k, 30: 0.3 * k}, True) for k in range(1, 5)]
-    assert Pruning(pruner, earlier, every=10).should_stop(10, 0.01)
-    good = Pruning(pruner, earlier, every=10)
-    assert not any(good.should_stop(step, value) for step, value in [(10, 0.6), (20, 1.0), (30, 1.5)])
-    assert not Pruning(pruner, [], every=10).should_stop(10, 0.01)

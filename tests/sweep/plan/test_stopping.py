@@ -14,7 +14,7 @@ from dml.sweep.plan.choosing import validation
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
-from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
 
@@ -141,18 +141,6 @@ def test_without_a_search_one_trial_says_when_to_stop(study, tmp_path):
         ran = finish(plan, rises_then_falls(10))
         assert [(job.phase, job.number) for job in ran] == [("tune", 0), ("confirm", 0), ("confirm", 1)]
         assert [job.spec.training.stop_at for job in ran] == [None, 10, 10]
-
-
-def test_a_pruned_trial_is_compared_as_before_and_never_before_its_first_step(study, tmp_path):
-    storage, search = optuna.storages.InMemoryStorage(), {**BEST, "trials": 8, "pruner": "median"}
-    plan = start(study(search), TrialStore(tmp_path), storage)
-    finish(plan, rises_then_falls(5), limit=4)
-    job = plan.take()
-    assert not plan.report(job.id, 0, {KEY: 9.0})
-    assert plan.report(job.id, 5, {KEY: -5.0})
-    plan.end(job.id, Outcome(PRUNED, {KEY: -5.0}, [[0, {KEY: 9.0}], [5, {KEY: -5.0}]]))
-    finish(plan, rises_then_falls(5))
-    assert plan.best(0)[0].number == 1, "a pruned trial is not chosen"
 
 
 def test_the_number_of_steps_may_be_searched_too(study, tmp_path):

@@ -15,7 +15,6 @@ from dml.cli.project import Project
 from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
-from dml.data.shards import shards_id
 from dml.files import write_text
 from dml.snapshots import table
 from dml.sweep.progress.results import trials_frame
@@ -221,15 +220,6 @@ def test_packed_data_that_no_study_names(project):
     (project / "pipelines/studies/resized.yaml").write_text("datasets: [{name: no such, resise: 1}]")
     study(project, "toys", datasets=["mnist"])
     assert unreferenced(project) == [], "nobody knows what the broken study needs"
-
-
-def test_shards_that_a_study_names_stay_without_its_data(project):
-    own = study(project, "toys", datasets=[{"name": "digits", "shards": {}}]).datasets[0]
-    whole = packed_id(sources.build("digits"))
-    needed = shards_id(whole, **own.shards.model_dump())
-    for name in (whole, needed, f"{whole}-shards-0123abcd"):
-        write_text(project / "store/packed" / name / "manifest.json", "{}")
-    assert [entry.path.name for entry in unreferenced(project)] == [f"{whole}-shards-0123abcd"]
 
 
 def test_features_that_no_study_names(project):
