@@ -123,6 +123,9 @@ class Filter(Protocol):
     An `nn.Module` is one. A constructor argument called `num_classes` or `embedding_size` is filled in by a trial
     (`filters.build_for`), and one called `rate` by its study. A trial's results depend on the state, so a resumed one
     must continue bit for bit.
+
+    An optional method `watch(loss)` is given the trial's loss before the first batch. It raises a ValueError for a loss
+    that it cannot use, which is then an error of the study.
     """
 
     version: ClassVar[int]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,8 +18,6 @@ EvaluationSet = Literal["test", "seen", "train"]
 Views = Literal["one", "mirror"]
 VALIDATION = "validation"
 """The set on which tuning trials are scored: classes that they do not fit."""
-FEWEST_CHECKED = 100
-"""Queries of a compressed search that are also searched exactly: for an interval by the normal distribution."""
 
 
 def setting(description: str, **limits: Any) -> Any:
@@ -354,7 +352,6 @@ class TrainingSettings:
         setting(
             "processes, on one node or several, that share each batch (data-parallel)",
             ge=1,
-            validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
         ),
     ] = 1
     keep_checkpoints: Annotated[
@@ -378,9 +375,7 @@ class TrainingSettings:
         Literal["components", "whitening", "lda"] | None,
         setting(
             "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
-            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images; `refit` for "
-            "short",
-            validation_alias=AliasChoices("head_refit", "refit"),
+            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images"
         ),
     ] = None
     frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False
@@ -461,15 +456,6 @@ class EvaluationSettings:
     clustering_start: Annotated[
         Literal["kmeans++", "random"], setting("first centres of k-means; random: as the papers' evaluations start")
     ] = "kmeans++"
-    search: Annotated[
-        Literal["exact", "compressed"],
-        setting("compressed: an index on disk, exact distances of its candidates, k-means by mini-batches"),
-    ] = "exact"
-    candidates: Annotated[int, setting("of a compressed search, for each query", ge=2)] = 500
-    probes: Annotated[int, setting("lists of the index that a query searches", ge=1)] = 64
-    queries: Annotated[int | None, setting("random queries; none: every image is one", ge=1)] = None
-    checked: Annotated[int, setting("queries that are also searched exactly", ge=FEWEST_CHECKED)] = 1000
-    memory: Annotated[str, setting("bound on the memory of a compressed search")] = "4 GB"  # not part of a trial's key
 
 
 @dataclass(frozen=True)

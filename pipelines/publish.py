@@ -1,4 +1,4 @@
-"""Publish a finished study: its snapshot, key figure and docs/results.md; prints what changed since the last time."""
+"""Publish a finished study: its snapshot, key figure and README's table; prints what changed since the last time."""
 
 import sys
 from pathlib import Path

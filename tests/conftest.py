@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first, so that no worker ends with one of them while the others have nothing to do."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="session")
+def results_page() -> str:
+    """The site's page of results, as Markdown: half a minute of computing."""
+    from dml.pipeline.overview import results_page  # tests without the extra `pipeline` have none
+
+    with chdir(REPOSITORY):
+        return results_page()
 
 
 class Golden:

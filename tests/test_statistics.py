@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.statistics import compare, detectable, expected_best, holm, one_sided_t, pairs_needed, power, summary
+from dml.statistics import (
+    compare,
+    detectable,
+    expected_best,
+    holm,
+    mean_variance,
+    one_sided_t,
+    paired_t,
+    pairs_needed,
+    power,
+    summary,
+)
 
 
 def test_summary_against_scipy():
@@ -51,6 +62,33 @@ def test_the_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(0)
     covered = [s.low <= 3 <= s.high for s in (summary(rng.normal(3, 2, size=5)) for _ in range(2000))]
     assert 0.935 < np.mean(covered) < 0.965
+
+
+def test_folds_have_the_corrected_variance():
+    """Five folds of 1 to 5: s^2 is 2.5, so the mean's variance is 2.5 (1 / 5 + 1 / 4) = 1.125; t of 4 is 2.776."""
+    values, overlap = np.arange(1.0, 6.0), 1 / 4
+    assert mean_variance(values, overlap) == pytest.approx(1.125)
+    found = summary(values, overlap=overlap)
+    assert (found.low, found.high) == pytest.approx((3 - 2.7764 * 1.125**0.5, 3 + 2.7764 * 1.125**0.5), abs=1e-3)
+    assert found.std == pytest.approx(2.5**0.5), "the spread stays that of the folds"
+    p = 2 * stats.t.sf(3 / 1.125**0.5, 4)
+    assert paired_t(values, overlap) == pytest.approx(p)
+    assert 2 * one_sided_t(values, overlap=overlap) == pytest.approx(p)
+    with pytest.raises(ValueError, match=r"at least 0, got -0\.1"):
+        summary(values, overlap=-0.1)
+
+
+def test_folds_that_share_training_classes_are_covered_as_often_as_they_say():
+    """The score of a fold is the mean effect of the 40 classes that train plus that of the 10 that are tested."""
+    draw, folds, size, runs = np.random.default_rng(0), 5, 10, 4000
+    trained, tested = (draw.normal(0, s, (runs, folds, size)).mean(axis=2) for s in (1.0, 0.83))
+    scores = (trained.sum(axis=1, keepdims=True) - trained) / (folds - 1) + tested
+    covered = {
+        overlap: np.mean([s.low <= 0 <= s.high for s in (summary(x, overlap=overlap) for x in scores)])
+        for overlap in (0.0, 1 / (folds - 1))
+    }
+    assert covered[0.0] < 0.88
+    assert 0.94 <= covered[0.25] <= 0.96
 
 
 def test_compare_over_seeds_against_scipy():

@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 
 from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, StudySection
-from dml.counting import bytes_of
 from dml.data import sources
 from dml.files import LONGEST_NAME
 from dml.types import Name, part_of
@@ -20,23 +19,7 @@ SourceName = Annotated[Name, part_of("dml.data.sources")]
 NoiseName = Annotated[Name, part_of("dml.noise")]
 
 
-class ShardsSection(StudySection):
-    """Packed images in files of a bounded size, which training reads through a bounded local cache."""
-
-    size: str = Field("256 MB", description="of a shard, at most")
-    storage: str | None = Field(
-        None, description="a folder or URI that all nodes reach; none: in `store/`, without a cache"
-    )
-    cache: str = Field("2 GB", description="of a node, shared by its trials; at least a shard")
-
-    @model_validator(mode="after")
-    def _check(self) -> ShardsSection:
-        if bytes_of(self.cache) < bytes_of(self.size):
-            raise ValueError(f"cache: expected at least the size of a shard ({self.size}), got {self.cache}")
-        return self
-
-
-OF_IMAGES = ("resize", "mirror", "on_corrupt", "decode")
+OF_IMAGES = ("resize", "mirror", "on_corrupt")
 
 
 class DatasetSection(StudySection):
@@ -56,12 +39,6 @@ class DatasetSection(StudySection):
     on_corrupt: Literal["error", "skip"] = Field(
         "error", description="what happens to images that cannot be decoded; a missing file is always an error"
     )
-    decode: Literal["eager", "lazy"] = Field(
-        "eager", description="lazy: decode during training, for data that would fill a disk"
-    )
-    shards: ShardsSection | None = Field(
-        None, description="packed images in files of a bounded size, for data that no node can hold"
-    )
     train_on: Level = Field("fine", description="labels that training sees")
     evaluate_on: list[EvaluatedLevel] = Field(
         ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
@@ -75,8 +52,6 @@ class DatasetSection(StudySection):
         of_images = [name for name in OF_IMAGES if getattr(self, name) != type(self).model_fields[name].default]
         if self.passes_on is not None and of_images:
             raise ValueError(f"source {self.name!r} has no images: remove {', '.join(of_images)}")
-        if self.shards is not None and self.decode == "lazy":
-            raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
         takes_given = getattr(sources.find(self.name), "takes_given", False)
         known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:

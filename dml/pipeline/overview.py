@@ -1,4 +1,4 @@
-"""docs/results.md and its figures, from the snapshots."""
+"""The site's page of results and its figures, and README's table, from the snapshots."""
 
 import shutil
 import tempfile
@@ -14,7 +14,6 @@ from dml.report.site import build
 from dml.snapshots import snapshots
 
 README = Path("README.md")
-OVERVIEW = SNAPSHOTS.parent / "results.md"
 
 
 def snapshot_studies() -> list[Study]:
@@ -22,13 +21,15 @@ def snapshot_studies() -> list[Study]:
     return [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(SNAPSHOTS)]
 
 
-def write_overview() -> Path:
-    """Write the page, and its first table into README where that has a place for it; return the page's path."""
-    page = overview(snapshot_studies(), SNAPSHOTS, STUDIES)
-    write_text(OVERVIEW, page)
-    if README.is_file():
-        write_text(README, with_regimes(README.read_text(encoding="utf-8"), page))
-    return OVERVIEW
+def results_page() -> str:
+    """The page `results.md` of the site, as Markdown."""
+    return overview(snapshot_studies(), SNAPSHOTS, STUDIES)
+
+
+def write_table() -> Path:
+    """Write the page's first table into README."""
+    write_text(README, with_regimes(README.read_text(encoding="utf-8"), results_page()))
+    return README
 
 
 def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:

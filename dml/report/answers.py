@@ -1,4 +1,4 @@
-"""The answer of `docs/results.md`: which loss, which tuples, which settings hold up under which noise.
+"""The answer of the site's page of results: which loss, which tuples, which settings hold up under which noise.
 
 Sentences are filled with numbers of published studies. What is not decided at 5% is left out.
 """

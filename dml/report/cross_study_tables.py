@@ -1,4 +1,4 @@
-"""The tables over all studies, for `docs/results.md` and the index; here is one of the three: whether a choice carries
+"""The tables over all studies, for the site and the index; here is one of the three: whether a choice carries
 over from other datasets, and from clean labels.
 """
 

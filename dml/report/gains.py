@@ -1,5 +1,5 @@
 """What training gains over the best score without training, in each study that is tuned: the first table of the index
-and of `docs/results.md`.
+and of the site's page of results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `docs/results.md` lists as not run: the studies without a snapshot, with their commands."""
+"""What the site's page of results lists as not run: the studies without a snapshot, with their commands."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.interval_coverage import summary_at
 from dml.report.labels import noise_label
 from dml.report.results import Results
 
@@ -16,7 +16,7 @@ def points(results: Results) -> pd.DataFrame:
     rows = []
     datasets, models = ({pair[i] for pair in results.conditions} for i in (0, 1))
     for name, cell in results.cells.items():
-        s = summary_of(results.values(name, results.objective(cell.dataset)), "s")
+        s = summary_at(results, name, results.objective(cell.dataset), "s")
         label = results.methods[name].label
         if len(datasets) > 1:
             label = f"{cell.dataset}: {label}"

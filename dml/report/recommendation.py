@@ -20,7 +20,6 @@ from dml.report.analysis.at_rate import Mix, methods_at, mixed, mixes_at, valida
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
-from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.selection import dataset_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import gain_over, untrained
@@ -181,9 +180,8 @@ def _rivals(
     found = []
     for row in [winner, *(row for row in rows if row["other"])]:
         name = row["other"]
-        own = with_estimate(
-            summary_of(mixed(results, mixes[name], key), "own"), of_score(results, key, mixes[name]), "own "
-        )
+        own = summary_of(mixed(results, mixes[name], key), "own", overlap=results.overlap)
+        own = with_estimate(own, of_score(results, key, mixes[name]), "own ")
         found.append(
             Rival(
                 results.methods[name].label,
@@ -248,11 +246,10 @@ def _without_training(
     own = untrained(results, dataset, noise, counting, key)
     if own is None:
         return []
-    score, gain = percent(own.score), gain_over(results, mixed(results, winner, key), own, winner, key)
+    score, (gain, over) = percent(own.score), gain_over(results, mixed(results, winner, key), own, winner, key)
     if gain.mean > 0:
         surely = "more" if gain.low > 0 else "more, not surely"
         found = f"{points(gain)} points"
-        over = f"{results.study.block}s{' and searches' if search_terms(results, winner, key) else ''}"
         return [say("untrained", score=score, label=own.label, surely=surely, points=found, over=over)]
     if results.study.dataset(dataset).passes_on is not None:
         instead = say("rather_none")

@@ -1,4 +1,4 @@
-"""What to do in which case, on one page for two minutes: the first table of README, `docs/results.md` and the index.
+"""What to do in which case, on one page for two minutes: the first table of README, the site and the index.
 
 A file lists the cases and the study that answers each (`pipelines/regimes.yaml`). The numbers are the studies' own.
 """
@@ -42,6 +42,7 @@ COLUMNS = (
     Column("over", "Over"),
     Column("gain", "R@1"),
     Column("map", "MAP@R"),
+    Column("covers", "Intervals cover"),
     Column("study", "Study", "name"),
 )
 
@@ -106,10 +107,19 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
         "over": _over(results, gain),
         "gain": points(gain.gain) + after_comma(", ".join(others)),
         "map": points(ordered.gain) if ordered is not None else NOTHING,
+        "covers": _covers(results, gain, ordered),
         "study": results.study.name,
         "trained": method,
         "falls": bool(falls),
     }
+
+
+def _covers(results: Results, gain: Gain, ordered: Gain | None) -> str:
+    """`5 folds`; of one class split `seeds and searches; MAP@R: seeds, classes and searches`."""
+    if results.study.splits > 1:
+        return counted(results.study.splits, "fold" if results.study.folds else "class split")
+    of_map = f"; MAP@R: {ordered.covers}" if ordered is not None and ordered.covers != gain.covers else ""
+    return f"{gain.covers}{of_map}"
 
 
 def _over(results: Results, gain: Gain) -> str:

@@ -29,13 +29,13 @@ from dml.types import Cell, ScoreKey, value_text
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
-    study: Study  # as it ran, with today's title, claims and report
+    study: Study  # as it ran, with today's title, comparisons and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)  # keys: `dml.sweep.progress.results.summarize`
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # of results from a snapshot: what says so, with its commit
-    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
+    verdicts: Sequence[Verdict] = ()  # on claims; `dml.report.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
@@ -173,11 +173,19 @@ class Results:
         """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
         return self.study.objective(dataset, part)
 
+    @property
+    def overlap(self) -> float:
+        """Test classes for each training class where blocks are class splits, for `statistics.mean_variance`.
+
+        No class is tested twice, so n folds have 1 / (n - 1), and n other splits at most that.
+        """
+        return 1 / (self.study.splits - 1) if self.study.splits > 1 else 0.0
+
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.
 
         A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
-        are independent, and their spread contains that of test classes, training classes and seeds.
+        test other classes, and their spread contains that of test classes and seeds (`overlap`).
         """
         if key not in self._scores:
             self._scores[key] = self._scores_by_cell(key)
@@ -225,7 +233,7 @@ class Results:
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
         done = self.confirmed.groupby("cell").size()
-        lacking = {name: self.study.least_seeds * self.study.splits - int(done.get(name, 0)) for name in self.cells}
+        lacking = {name: len(self.study.seeds) * self.study.splits - int(done.get(name, 0)) for name in self.cells}
         return {name: count for name, count in lacking.items() if count > 0}
 
     @cached_property

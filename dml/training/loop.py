@@ -98,7 +98,7 @@ class Training:
         self._truth: torch.Tensor | None = None
         if getattr(self._mine, "takes_truth", False):  # an oracle
             self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
-        part = build_filter(spec, data.classes, self.model.embedding_size)
+        part = build_filter(spec, data.classes, self.model.embedding_size, self.loss)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
         network = parallel(self.model, self._device)
         self._forward = torch.compile(network) if training.compile else network
@@ -106,7 +106,7 @@ class Training:
         sampler = build_sampler(spec, data)
         views = generator(spec.seed, "views") if training.views > 1 else None
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
-        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device, self._folder)
+        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
         state = TrialState(

@@ -7,7 +7,6 @@ from pathlib import Path
 from markdown.extensions.toc import slugify
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs/results.md"
 REPORT = ROOT / "report"
 PAPERS = tuple(f"{path.parent.name}-" for path in ROOT.glob("papers/*/paper.yaml"))
 FIGURE = re.compile(

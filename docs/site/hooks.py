@@ -1,4 +1,4 @@
-"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks, the log."""
+"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks, snapshots."""
 
 import re
 import sys
@@ -8,8 +8,9 @@ import nbformat
 from mkdocs.structure.files import File
 from nbconvert import MarkdownExporter
 
+from dml.pipeline.overview import results_page
+
 sys.path.insert(0, str(Path(__file__).parent))
-import decisions
 import gallery
 
 ROOT = Path(__file__).parents[2]
@@ -38,11 +39,10 @@ def on_files(files, config):
     code = (ROOT / "docs/tiny/tiny_dml.py").read_text(encoding="utf-8")
     text = f"# The sweep in 150 lines\n\n[tiny_dml.py](tiny/tiny_dml.py), to read and to run.\n\n```python\n{code}```\n"
     files.append(File.generated(config, "tiny.md", content=text))
-    for page, content in decisions.pages(decisions.LOG.read_text(encoding="utf-8")).items():
-        files.append(File.generated(config, page, content=content))
     built = (gallery.REPORT / "index.html").is_file()
-    content = gallery.page(gallery.RESULTS.read_text(encoding="utf-8"), built)
-    files.append(File.generated(config, "gallery.md", content=content))
+    results = results_page()
+    for page, content in {"results.md": results, "gallery.md": gallery.page(results, built)}.items():
+        files.append(File.generated(config, page, content=content))
     for path in sorted(gallery.REPORT.rglob("*")) if built else ():
         if path.is_file():
             name = f"report/{path.relative_to(gallery.REPORT).as_posix()}"

@@ -11,8 +11,7 @@ from synthetic import KEY, flat, of_study, only_confirmed
 from dml import discovery
 from dml.config import SearchSection
 from dml.report import contents
-from dml.report.analysis.interval_coverage import CLASSES, SEEDS, SPLITS, covers
-from dml.report.analysis.over_classes import over_class_means
+from dml.report.analysis.interval_coverage import CLASSES, SEEDS, SPLITS, class_term, covers, over_seeds
 from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData
 from dml.report.page.blocks import Drawing, Paragraph
@@ -32,6 +31,11 @@ def results(synthetic, loaded, tmp_path):
     return loaded(study, lambda frame: synthetic.with_classes(only_confirmed(frame), tmp_path, KEY, COUNTS))
 
 
+def of_classes(means):
+    """The estimate of means (S, C) of classes that have `COUNTS` queries."""
+    return over_seeds(pd.Series(means @ COUNTS / COUNTS.sum()), [class_term(means.mean(axis=0), COUNTS)], [])
+
+
 def read(results, tmp_path, name):
     rows = results.confirmed_of(name)
     return 100 * np.stack([np.load(tmp_path / f"store/trials/{key}/classes.npz")[KEY] for key in rows["key"]])
@@ -41,7 +45,7 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert covers(results) == CLASSES
     row = versus_winner(results).iloc[0]
     first, second = (read(results, tmp_path, row[name]) for name in ("winner", "other"))
-    own, apart = over_class_means(first, COUNTS), over_class_means(first - second, COUNTS)
+    own, apart = of_classes(first), of_classes(first - second)
     assert (row["winner mean"], row["difference"]) == pytest.approx((own.mean, apart.mean), abs=1e-3)
     shown = (row["winner low"], row["winner high"], row["low"], row["high"])
     assert shown == pytest.approx((own.low, own.high, apart.low, apart.high), abs=0.02)  # kept as float16

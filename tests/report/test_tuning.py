@@ -8,7 +8,7 @@ from synthetic import EASIER
 
 from dml import discovery
 from dml.cli.recommendation_text import recommendation_text
-from dml.config import ClaimSection, load_study
+from dml.config import ComparisonSection, load_study
 from dml.report import contents
 from dml.report.recommendation import recommend
 from dml.report.sections.winners import winners
@@ -54,9 +54,9 @@ def test_the_mark_follows_from_the_configuration(text, said, tmp_path):
 
 @pytest.fixture
 def fixed(synthetic):
-    """A study with one setting for each method, and a claim."""
+    """A study with one setting for each method, and a comparison."""
     search = synthetic.SearchSection(sampler="fixed", trials=1)
-    return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=EASIER)])
+    return synthetic.small(search=search, compare=[ComparisonSection(text="Easy is better.", **EASIER)])
 
 
 def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, built):
@@ -90,18 +90,17 @@ def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):
     assert found.content()["tuning"] == NOT_TUNED
 
 
-def test_every_comparison_of_the_published_page_is_marked():
+def test_every_comparison_of_the_published_page_is_marked(results_page):
     """Each published study here has one rate; the page names it in effects, claims and its own section."""
     root = Path(__file__).parents[2]
-    text = (root / "docs" / "results.md").read_text(encoding="utf-8")
-    assert text.count(IN_SHORT) == 1
+    assert results_page.count(IN_SHORT) == 1
     for path in sorted((root / "docs" / "results").iterdir()):
         if not path.is_dir():
             continue
         said = mark(load_study(root / "pipelines" / "studies" / f"{path.name}.yaml"))
-        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", text, re.MULTILINE)
+        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", results_page, re.MULTILINE)
         assert own.rstrip(".").endswith(said)
-        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", text, re.MULTILINE):
+        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", results_page, re.MULTILINE):
             assert said in line, line
 
 

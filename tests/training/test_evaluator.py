@@ -248,24 +248,3 @@ def test_seeds_that_share_a_split_are_one_group(tmp_path):
     assert trial_data.training_rows(tmp_path, "many", "confirm", 4).tolist() == [0]
     with pytest.raises(ValueError, match=r"'many': seeds select its split, and 5 selects none\. Choices: 0, 4"):
         trial_data.split_of(tmp_path, "many", 5)
-
-
-def test_a_compressed_search_gives_the_scores_of_an_exact_one_with_their_intervals(
-    make_spec, data_root, tmp_path, monkeypatch
-):
-    for place in ("evaluation.compressed.plan", "training.evaluator"):
-        monkeypatch.setattr(f"dml.{place}.FEWEST", 10)
-    metrics, sets = ("recall@1", "map@r", "nmi"), ("train",)
-    compressed = {"search": "compressed", "candidates": 250, "probes": 64, "checked": 100}
-    found = {}
-    for name, settings in {"exact": {}, "compressed": compressed}.items():
-        spec = make_spec(phase="confirm", evaluation={"metrics": metrics, "sets": sets, **settings})
-        training = Training(spec, data_root, tmp_path / name)
-        found[name] = training.evaluate()
-        training.close()
-    for key, value in found["exact"].items():
-        assert found["compressed"][key] == pytest.approx(value, abs=0.03)
-    assert found["compressed"]["accuracy/train.fine.search_recall.low"] > 0.9
-    low, high = (found["compressed"][f"accuracy/train.fine.map@r.{end}"] for end in ("low", "high"))
-    assert low <= found["exact"]["train/fine/map@r"] <= high
-    assert not list((tmp_path / "compressed").glob("evaluation-*"))

@@ -33,6 +33,7 @@ class Crossed:
     seeds: tuple[int, ...]
     scores: np.ndarray  # in percent, (levels of each axis, ..., R rates, S seeds)
     left_out: tuple[str, ...] = ()  # `loss softmax`: levels that do not meet all others
+    overlap: float = 0.0  # `Results.overlap`, where the S blocks are class splits
 
     @property
     def axes(self) -> list[str]:
@@ -105,4 +106,5 @@ def factorial(results: Results, dataset: str, noise: str, key: str) -> Crossed |
         tuple(seeds),
         scores.reshape(*(len(own) for own in levels), len(rates), len(seeds)),
         tuple(f"{names[axis]} {level}" for axis, level in left_out),
+        results.overlap,
     )

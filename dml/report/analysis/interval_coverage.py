@@ -1,50 +1,42 @@
 """Which interval is shown, and what it covers: the one place that decides it.
 
-- Several class splits: Student's t over splits, `Results.values`. It covers splits, searches, seeds and classes.
-- One split, whose trials all left each class's scores: seeds and classes together (`over_classes`).
-- Seeds that were added while comparisons were undecided (`seeds: auto`): over seeds, adjusted for all planned looks.
+- Several class splits: Student's t over splits, `Results.values`, with the corrected variance of folds that share
+  training classes (`Results.overlap`). It covers splits, searches, seeds and classes.
+- One split, whose trials all left each class's scores: seeds and classes together (`class_terms`).
 - Otherwise: Student's t over seeds.
 
-With one split, and without added seeds, the part of a tuned method's search is added (`searched`).
+With one split, the part of a tuned method's search is added (`search_terms`).
 
-Only scores of the study's objective have class scores, and only winners and comparisons with them ask for them.
+Only scores of the study's objective have class scores. Queries of a class resemble each other, so classes count as
+wholes: their variance is that of a bootstrap that resamples classes with all their queries (Cameron, Gelbach and Miller
+2008, section 3), computed directly by linearisation, as of a ratio of sums over classes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from dml import sequential
-from dml.report.analysis.at_rate import Mix, mixed
-from dml.report.analysis.over_classes import over_class_means
+from dml import statistics
 from dml.report.analysis.search_uncertainty import search_terms, searches
+from dml.report.analysis.summaries import SCORE, summary_of
 from dml.report.estimates import Estimate, Term, estimate
+from dml.report.labels import metric_label, metric_of
 from dml.report.memo import once
 from dml.report.results import Results
 from dml.types import ScoreKey
 
 SPLITS = "class splits, seeds, classes and searches"
+CORRECTED = "the variance is corrected for the training classes that splits share (Nadeau and Bengio 2003)"
 CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
+QUERIES = -1  # the row of `class_means` with each class's queries
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
-
-
-def planned(results: Results) -> tuple[int, ...] | None:
-    """All looks of `seeds: auto`, by numbers of seeds; None if the seeds are listed."""
-    return None if results.study.auto_seeds is None else results.study.auto_seeds.looks
-
-
-@once
-def looks_made(results: Results) -> int:
-    """How often comparisons were looked at, with `seeds: auto`."""
-    most = max((len(results.confirmed_of(name)) for name in results.cells), default=0)
-    return sum(n <= most for n in planned(results) or ())
 
 
 def over(results: Results) -> str:
@@ -59,12 +51,9 @@ def of_searches(results: Results) -> str:
 
 @once
 def covers(results: Results) -> str:
-    """What the intervals of winners and of comparisons with them cover."""
+    """What the intervals of the objective cover, and of comparisons by it."""
     if results.study.splits > 1:
         return SPLITS
-    if (looks := planned(results)) is not None:
-        made = f"{looks_made(results)} of {len(looks)} planned looks"
-        return f"{SEEDS}, and are adjusted for {made} at which seeds were added or not"
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     if cells and all(len(class_means(results, name)) for name in cells):
         return CLASSES_SEARCHES if searches(results) else CLASSES
@@ -72,15 +61,28 @@ def covers(results: Results) -> str:
 
 
 def covers_of(results: Results, key: str, name: str) -> str:
-    """As `covers`, of comparisons of a cell by any score: only the objective has scores of classes."""
+    """As `covers`, of a cell's interval of any score: only the objective has scores of classes."""
     found = covers(results)
     if key == results.objective(results.cells[name].dataset):
         return found
     return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(found, found)
 
 
+def coverage(results: Results, keys: Iterable[str]) -> str:
+    """What the intervals of these scores cover, in words for captions."""
+    name = {cell.dataset: name for name, cell in results.cells.items()}
+    by_text: dict[str, list[str]] = {}
+    for key in keys:
+        for own in name.values():
+            of = by_text.setdefault(covers_of(results, key, own), [])
+            of += [metric_label(metric_of(key))] * (metric_label(metric_of(key)) not in of)
+    texts = [f"{text} ({', '.join(of)})" if len(by_text) > 1 else text for text, of in by_text.items()]
+    corrected = f"; {CORRECTED}" if results.overlap else ""
+    return "; ".join(texts) + corrected
+
+
 def class_means(results: Results, name: str) -> pd.DataFrame:
-    """A cell's mean objective of each class in percent: a row per seed, a column per class; row -1: queries.
+    """A cell's mean objective of each class in percent: a row per seed, a column per class; row `QUERIES`.
 
     Empty if a trial left none, as older ones do.
     """
@@ -102,50 +104,80 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
             return pd.DataFrame()
         found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
         counts = pd.Series(saved["queries"].astype(float), saved["class"])
-    return pd.DataFrame({**found, -1: counts}).T
+    return pd.DataFrame({**found, QUERIES: counts}).T
 
 
-def of_score(results: Results, key: str, mix: Mix) -> Estimate | None:
-    """The mean score with the interval that `covers_of` names; None if that is Student's t over blocks."""
-    found = _of_weights(results, key, [(mix, 1.0)])
-    if found is None or not 0 <= found.mean <= 100:
+def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
+    """`summary_of` a cell's score, with the interval that `covers_of` names."""
+    row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
+    return with_estimate(row, of_score(results, key, {name: 1.0}), f"{prefix} ")
+
+
+def of_score(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """`of_weights`, cut at the bounds of a score."""
+    found = of_weights(results, key, weights)
+    low, high = SCORE
+    if found is None or not low <= found.mean <= high:
         return found
-    return found._replace(low=max(found.low, 0.0), high=min(found.high, 100.0))
+    return found._replace(low=max(found.low, low), high=min(found.high, high))
 
 
-def of_difference(results: Results, key: str, first: Mix, second: Mix) -> Estimate | None:
-    """The mean difference of two methods, paired by seed and class; None as in `of_score`."""
-    return _of_weights(results, key, [(first, 1.0), (second, -1.0)])
+def of_difference(
+    results: Results, key: str, first: Mapping[str, float], second: Mapping[str, float]
+) -> Estimate | None:
+    """The mean difference of two methods, paired by seed and class; None as in `of_weights`."""
+    return of_weights(
+        results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}}
+    )
 
 
-def _of_weights(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -> Estimate | None:
-    """Of a weighted sum of methods' scores."""
-    if planned(results) is not None:
-        return _looked_at(results, _summed(results, key, weighted))
-    found = covers_of(results, key, next(iter(weighted[0][0])))
-    if found in (SPLITS, SEEDS):
+def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """The weighted sum of cells' mean scores, with the interval that `covers_of` names.
+
+    None if that is Student's t over blocks (`statistics.summary`).
+    """
+    own = [weight * results.values(name, key) for name, weight in weights.items()]
+    values = pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
+    if results.study.splits > 1:
         return None
-    weights: Counter[str] = Counter()
-    for mix, sign in weighted:
-        weights.update({name: sign * share for name, share in mix.items()})
-    terms = search_terms(results, weights, key) if found in (CLASSES_SEARCHES, SEARCHES) else []
-    if found in (CLASSES_SEARCHES, CLASSES):
-        table = _combined([_mixed_means(results, mix) for mix, _ in weighted], [sign for _, sign in weighted])
-        return _over_classes(table, terms)
-    return over_seeds(_summed(results, key, weighted), terms)
+    return over_seeds(values, class_terms(results, key, weights), search_terms(results, weights, key))
 
 
-def over_seeds(values: pd.Series, searches: Sequence[Term]) -> Estimate | None:
-    """The mean of values, one per seed, with further variance; None as Student's t has it, without any or with one."""
-    if len(values) < 2 or not searches:
+def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
+    """The mean of values, one per seed, with further variance; None without any, or with one seed."""
+    if len(values) < 2 or not (classes or searches):
         return None
-    return estimate(float(values.mean()), [Term(float(values.var()) / len(values), len(values) - 1.0)], searches)
+    seeds = Term(statistics.mean_variance(values), len(values) - 1.0)
+    return estimate(float(values.mean()), [seeds, *classes], searches)
 
 
-def _summed(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -> pd.Series:
-    """The weighted sum on the seeds that all have."""
-    own = [sign * mixed(results, mix, key) for mix, sign in weighted]
-    return pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
+def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:
+    """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
+    if covers_of(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
+        return []
+    tables = [class_means(results, name) for name in weights]
+    rows = sorted(set.intersection(*(set(own.index) for own in tables)) - {QUERIES})
+    columns = sorted(set.intersection(*(set(own.columns) for own in tables)))
+    if not rows or len(columns) < 2:
+        return []
+    counts = tables[0].loc[QUERIES, columns].to_numpy()
+    weighted = zip(tables, weights.values(), strict=True)
+    return [
+        class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)
+    ]
+
+
+def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
+    """The variance of the mean over all queries, by a bootstrap of whole classes.
+
+    Parameters
+    ----------
+    means : (C,), of at least 2 classes, over seeds.
+    counts : (C,), queries of each class.
+    """
+    values, queries = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    rest, classes = queries * (values - values @ queries / queries.sum()), values.size
+    return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)
 
 
 def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
@@ -154,37 +186,6 @@ def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -
         return row
     found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
     return found | ({"p": own.p} if "p" in row and not prefix else {})
-
-
-def _mixed_means(results: Results, mix: Mix) -> pd.DataFrame:
-    """As `class_means`, of a method whose cells' rates are interpolated between."""
-    return _combined([class_means(results, name) for name in mix], list(mix.values()))
-
-
-def _combined(tables: Sequence[pd.DataFrame], weights: Sequence[float]) -> pd.DataFrame:
-    """The weighted sum of means of classes, of the seeds and classes that all have; row -1: queries, of the first."""
-    rows, columns = tables[0].index, tables[0].columns
-    for own in tables[1:]:
-        rows, columns = rows.intersection(own.index), columns.intersection(own.columns)
-    first, *others = (weight * own.loc[rows, columns] for own, weight in zip(tables, weights, strict=True))
-    found = sum(others, start=first)
-    if -1 in rows:
-        found.loc[-1] = tables[0].loc[-1, columns]
-    return found
-
-
-def _looked_at(results: Results, values: pd.Series) -> Estimate | None:
-    """A mean over seeds, adjusted for the planned looks."""
-    looks = planned(results)
-    own = sequential.estimate(values.sort_index().to_numpy(), looks) if looks else None
-    return None if own is None or not own.look else Estimate(own.mean, own.low, own.high, own.p)
-
-
-def _over_classes(table: pd.DataFrame, searches: Sequence[Term]) -> Estimate | None:
-    means = table.drop(index=-1)
-    if min(means.shape) < 2:
-        return None
-    return over_class_means(means.to_numpy(), table.loc[-1].to_numpy(), searches)
 
 
 def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:

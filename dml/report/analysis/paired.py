@@ -1,7 +1,7 @@
 """Paired comparisons over seeds, corrected for several comparisons, or adjusted for the choice of a winner.
 
 Two cells of one dataset and noise rate are compared on the seeds that both finished: the mean difference, its 95%
-interval (Student's t) and the p of the paired t-test.
+interval (Student's t) and the p of the paired t-test; over class splits with the corrected variance.
 """
 
 from __future__ import annotations
@@ -32,15 +32,19 @@ def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
     return first[seeds], second[seeds]
 
 
-def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
-    """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have."""
+def paired(first: pd.Series, second: pd.Series, overlap: float) -> dict[str, Any]:
+    """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have.
+
+    `overlap` is `Results.overlap`.
+    """
     first, second = aligned(first, second)
     found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
     if not len(first):
         return found
     differences = first.to_numpy() - second.to_numpy()
-    s = statistics.summary(differences, bounds=(-100.0, 100.0))
-    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": statistics.paired_t(differences)}
+    s = statistics.summary(differences, bounds=(-100.0, 100.0), overlap=overlap)
+    p = statistics.paired_t(differences, overlap)
+    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
 
 
 def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -65,6 +69,7 @@ def against_winner(
     scores: Mapping[str, pd.Series],
     validation: Mapping[str, float] | None = None,
     covering: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
+    overlap: float = 0.0,
 ) -> list[dict[str, Any]]:
     """The winner, the first one in a tie, compared with each other method.
 
@@ -73,6 +78,7 @@ def against_winner(
     scores : on test classes by name, in percent, indexed by seed. A name without scores takes no part.
     validation : scores that choose the winner; None: the highest mean of `scores` wins.
     covering : replaces the intervals and p of a row, before they are corrected.
+    overlap : of class splits, `Results.overlap`.
 
     Returns
     -------
@@ -85,9 +91,9 @@ def against_winner(
         return []
     chosen = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
     best = scores[chosen]
-    first = {"winner": chosen} | summary_of(best, "winner")
-    others = [first | {"other": name} | paired(best, scores[name]) for name in ranked if name != chosen]
-    others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))]
+    first = {"winner": chosen} | summary_of(best, "winner", overlap=overlap)
+    others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != chosen]
+    others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float), overlap)]
     others = [covering(row) for row in others]
     if validation is None:
         return adjusted(others)
@@ -111,7 +117,7 @@ def compared(
         return with_estimate(row, own)
 
     scores = {name: mixed(results, mix, key) for name, mix in mixes.items()}
-    return against_winner(scores, validation, covering)
+    return against_winner(scores, validation, covering, results.overlap)
 
 
 def is_worse(row: Mapping[str, Any]) -> bool:

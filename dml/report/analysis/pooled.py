@@ -1,7 +1,8 @@
 """The effect of each choice, pooled over all else, with seeds as blocks.
 
 For each seed, the effect of a level is the mean over all cells with it minus the mean over all cells of the factorial.
-Its interval is Student's t over seeds: seeds that are good or bad for all cells cancel out.
+Its interval is Student's t over seeds: seeds that are good or bad for all cells cancel out. Class splits take the place
+of seeds where there are several, with the corrected variance.
 """
 
 from __future__ import annotations
@@ -54,4 +55,5 @@ def _effects(block: Crossed) -> Iterator[Effect]:
     for axis in block.axes:
         for rate in block.rates:
             for level, values in zip(block.levels[axis], effects_at(block, axis, rate), strict=True):
-                yield Effect(axis, level, rate, statistics.summary(values), statistics.paired_t(values))
+                summary = statistics.summary(values, overlap=block.overlap)
+                yield Effect(axis, level, rate, summary, statistics.paired_t(values, block.overlap))

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,12 @@ class Spread:
     points: float  # its standard deviation
     freedom: int  # degrees of freedom of the estimate
     searches: float = 0.0  # variance of the mean difference that comes of the two searches, in squared points
+    overlap: float = 0.0  # of class splits, `Results.overlap`
 
     def detectable(self, seeds: int, tests: int) -> float:
         """The true difference in points that is found with a chance of 80%, with Bonferroni's correction over tests."""
-        return statistics.detectable(self.points, seeds, LEVEL / max(tests, 1), POWER, self.searches)
+        further = self.searches + self.overlap * self.points**2
+        return statistics.detectable(self.points, seeds, LEVEL / max(tests, 1), POWER, further)
 
     def seeds_for(self, points: float, tests: int) -> int | None:
         """The seeds with which a true difference of so many points is found with a chance of 80%; None: no number."""
@@ -91,7 +93,8 @@ def most_comparisons(study: Study) -> int:
 
 def spread(results: Results) -> Spread | None:
     """The spread of a study's differences, pooled over its conditions."""
-    return pooled(spread_of(scores_of(results, *one), terms_of(results, *one)) for one in conditions(results))
+    found = pooled(spread_of(scores_of(results, *one), terms_of(results, *one)) for one in conditions(results))
+    return None if found is None else replace(found, overlap=results.overlap)
 
 
 def terms_of(results: Results, dataset: str, noise: str, rate: float) -> dict[str, Term]:

@@ -16,20 +16,23 @@ SHARE = (0.0, math.inf)  # those of its share of another score
 ROUNDING = 1e-6
 
 
-def summary_of(values: Iterable[float], prefix: str, bounds: tuple[float, float] = SCORE) -> dict[str, Any]:
+def summary_of(
+    values: Iterable[float], prefix: str, bounds: tuple[float, float] = SCORE, *, overlap: float
+) -> dict[str, Any]:
     """`<prefix> mean`, `std`, `low`, `high` and `n` of some values; NaN for what too few values leave undefined.
 
     Parameters
     ----------
-    values : one per seed, in percent.
+    values : one per seed or class split, in percent.
     prefix : of the columns.
     bounds : the possible values, which the interval does not leave. A bound that a value contradicts is dropped: some
         metrics, such as AMI, can be negative.
+    overlap : of class splits, `Results.overlap`.
     """
     found = _without_rounding(np.asarray(list(values), dtype=float), bounds)
     if not len(found):
         return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
-    s = statistics.summary(found, bounds=_consistent(found, bounds))
+    s = statistics.summary(found, bounds=_consistent(found, bounds), overlap=overlap)
     return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
 
 

@@ -15,8 +15,16 @@ from typing import Any
 
 import pandas as pd
 
-from dml import statistics
-from dml.report.analysis.interval_coverage import over_seeds
+from dml import losses, statistics
+from dml.report.analysis.interval_coverage import (
+    CLASSES,
+    CLASSES_SEARCHES,
+    SEARCHES,
+    SEEDS,
+    SPLITS,
+    class_terms,
+    over_seeds,
+)
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.validation_choice import best_of, validations
 from dml.report.methods import is_oracle
@@ -25,6 +33,7 @@ from dml.statistics import Summary
 
 PIXELS, VECTORS = "pixels", "vectors"  # any other input is frozen features
 RERANKED = ", free, re-ranked"  # the end of a name: it needs the whole gallery, so it is no baseline
+ROUNDED = 1e-3  # scores in percent that differ by less are one
 SAME = 1e-6  # noise rates that differ by less are one
 
 
@@ -66,6 +75,7 @@ class Gain:
     untrained: Baseline
     best: str  # the cell that validation classes choose, or with the highest mean (`chosen`)
     gain: Summary  # its scores over seeds, minus the baseline's
+    covers: str  # what the interval covers: `interval_coverage.SEARCHES` and so on
     above: int  # the cells whose mean is above the baseline
     cells: int
 
@@ -123,24 +133,46 @@ def gain_of_best(
     if own is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    gain = gain_over(results, values[best], own, {best: 1.0}, key)
-    return Gain(dataset, noise, rate, own, best, gain, sum(mean > own.score for mean in means.values()), len(means))
+    gain, covers = gain_over(results, values[best], own, {best: 1.0}, key)
+    return Gain(
+        dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means)
+    )
 
 
 def gain_over(
     results: Results, values: pd.Series, own: Baseline, weights: Mapping[str, float], key: str
-) -> statistics.Summary:
-    """A method's scores minus the baseline's, over seeds (or class splits) and searches.
+) -> tuple[Summary, str]:
+    """A method's scores minus the baseline's, and what the interval covers.
+
+    Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
 
     Parameters
     ----------
     weights : of the cells whose scores the method's are a weighted sum of.
     """
     apart = above_baseline(values, own)
-    gain, searched = statistics.summary(apart), over_seeds(apart, search_terms(results, weights, key))
-    if searched is None:
-        return gain
-    return gain._replace(low=max(searched.low, -own.score), high=min(searched.high, 100 - own.score))
+    gain = statistics.summary(apart, overlap=results.overlap)
+    if results.study.splits > 1:
+        return gain, SPLITS
+    same = _same_method(results, own, next(iter(weights)), key) if len(weights) == 1 else None
+    classes = class_terms(results, key, {**weights, same: -1.0}) if same else []
+    searches = search_terms(results, weights, key)
+    estimated = over_seeds(apart, classes, searches)
+    if estimated is None:
+        return gain, SEEDS
+    gain = gain._replace(low=max(estimated.low, -own.score), high=min(estimated.high, 100 - own.score))
+    return gain, (CLASSES_SEARCHES if searches else CLASSES) if classes else SEARCHES
+
+
+def _same_method(results: Results, own: Baseline, cell: str, key: str) -> str | None:
+    """The study's closed form with the baseline's score, at the data and noise rate of a cell."""
+    at = results.cells[cell]
+    closed = [
+        name
+        for name in results.cells_of(at.dataset, at.noise, at.rate)
+        if losses.closed_form_of(results.cells[name].loss.name) is not None and len(results.values(name, key))
+    ]
+    return next((name for name in closed if abs(results.values(name, key).mean() - own.score) < ROUNDED), None)
 
 
 def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:

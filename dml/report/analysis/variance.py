@@ -1,6 +1,7 @@
 """Which choices and which of their interactions decide the score: shares of the variance between cells.
 
-The analysis of variance of a complete factorial with seeds as blocks. The error is the interaction of cells and seeds.
+The analysis of variance of a complete factorial with seeds as blocks. The error is the interaction of cells and seeds;
+of class splits, which share training classes, it is multiplied as the corrected variance is (`Results.overlap`).
 That noise lowers all scores is no choice, so the variance is that between cells of the same noise rate.
 A term's sum of squares over the error's mean square has a noncentral F distribution; its noncentrality l is the term's
 variance in units of the seeds' noise, without what noise alone adds. Its interval inverts that distribution (Steiger,
@@ -47,7 +48,7 @@ def shares(block: Crossed) -> list[Share]:
     residual = cells - cells.mean(axis=-1, keepdims=True)
     residual = residual - residual.mean(axis=tuple(range(cells.ndim - 1)), keepdims=True)
     freedom = (number - 1) * (seeds - 1)
-    noise = float((residual**2).sum()) / freedom
+    noise = float((residual**2).sum()) / freedom * (1 + seeds * block.overlap)
     if noise <= 0:
         return []
     terms = {term: (seeds * squares / noise, df) for term, squares, df in _terms(cells.mean(axis=-1), names)}

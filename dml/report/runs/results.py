@@ -13,8 +13,9 @@ from dml.config.for_use import for_use
 from dml.config.tuning import mark
 from dml.counting import counted
 from dml.report.analysis.flags import marks
+from dml.report.analysis.interval_coverage import summary_at
 from dml.report.analysis.shares import kept
-from dml.report.analysis.summaries import SCORE, SHARE, summary_of
+from dml.report.analysis.summaries import SHARE, summary_of
 from dml.report.analysis.validation_choice import best_of, validation, validations
 from dml.report.labels import noise_label, readable
 from dml.report.methods import further
@@ -113,16 +114,18 @@ def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float
         "validation": validation(results, name) / 100,
     }
     if results.cells[name].rate:
-        found["share_kept"] = summary_of(kept(results, name, objective), "s", SHARE)["s mean"] / 100
+        found["share_kept"] = (
+            summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)["s mean"] / 100
+        )
     for short, key in keys.items():
-        summary = summary_of(results.values(name, key), "s", SCORE)
+        summary = summary_at(results, name, key, "s")
         found |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
     return {key: round(value, DIGITS) for key, value in _finite(found).items()}
 
 
 def _status(results: Results, name: str, rows: pd.DataFrame, state: str) -> str:
     confirmed = rows[(rows["phase"] == "confirm") & rows["status"].isin(["finished", "failed"])]
-    if state == "finished" or len(confirmed) >= results.study.least_seeds * results.study.splits:
+    if state == "finished" or len(confirmed) >= len(results.study.seeds) * results.study.splits:
         return FINISHED if len(results.confirmed_of(name)) else FAILED
     return RUNNING if state == "running" else KILLED
 

@@ -9,8 +9,7 @@ import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.interval_coverage import covers, over
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.interval_coverage import coverage, covers, over, summary_at
 from dml.report.labels import noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
 from dml.report.page.tables import Column
@@ -100,19 +99,24 @@ def difference_columns(results: Results, p: Column, several: bool = True) -> tup
     )
 
 
-def interval_note(results: Results) -> str:
-    """What a score column shows, for captions."""
+def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
+    """What a score column shows, for captions.
+
+    Parameters
+    ----------
+    keys : of scores with the intervals of `summary_at`; none: of intervals over blocks.
+    """
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)
-    return say("several", blocks=blocks)
+    return say("several", blocks=blocks, covers=coverage(results, keys) or over(results))
 
 
-def means(results: Results) -> str:
-    """`Mean over seeds and 95% confidence intervals`: what a figure draws, or why it draws no intervals."""
+def means(results: Results, keys: Iterable[str], where: str = "") -> str:
+    """What a figure of these scores draws and what its intervals cover, or why it draws none; without a full stop."""
     if len(results.study.blocks) < 2:
-        return "Mean over seeds; one seed, so no intervals are drawn"
-    return f"Mean over {over(results)} and 95% confidence intervals"
+        return f"Mean over seeds{where}; one seed, so no intervals are drawn"
+    return f"Mean over {over(results)}{where}; 95% confidence intervals cover {coverage(results, keys)}"
 
 
 def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:
@@ -120,7 +124,7 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
     rows = []
     for name in names:
         for key in keys:
-            summary = summary_of(results.values(name, key), "score")
+            summary = summary_at(results, name, key, "score")
             if summary["score n"]:
                 rows.append(identity(results, name) | {"metric": score_label(key)} | summary | {"cell": name})
     return pd.DataFrame(rows)

@@ -47,7 +47,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     if len(results.rates(dataset, noise)) > 1:
         where += f", {written(rate)} label noise"
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
-    caption = say("figure", score=label, setting=name, where=where, means=means(results))
+    caption = say("figure", score=label, setting=name, where=where, means=means(results, [key]))
     names = results.cells_of(dataset, noise, rate)
     only: list[Method] = []
     if len({results.methods[cell].bare for cell in names}) > MANY:

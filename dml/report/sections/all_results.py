@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.interval_coverage import summary_at
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.best import best_lines, best_methods, is_many, points_of, said
 from dml.report.labels import group_label, metric_label, metric_of, noise_axis, score_label
@@ -57,13 +57,13 @@ def main_results(results: Results) -> list[Table]:
         for name in results.cells:
             row = identity(results, name)
             for key in keys:
-                row |= summary_of(results.values(name, key), metric_of(key))
+                row |= summary_at(results, name, key, metric_of(key))
             rows.append(row | {"state": states[name], "cell": name})
         scores = [Column(metric_of(key), metric_label(metric_of(key)), "score") for key in keys]
         columns = [*identity_columns(results), *scores]
         if results.missing():
             columns.append(Column("state", "Seeds", "status", "finished seeds of those the study asks for"))
-        caption = say("table", shown=interval_note(results))
+        caption = say("table", shown=interval_note(results, keys))
         name = f"results-{group.replace('/', '-')}"
         tables.append(Table(name, group_label(keys[0]), caption, tuple(columns), pd.DataFrame(rows)))
     return tables
@@ -74,7 +74,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)])
     alt = f"{label} against the label-noise rate{where}."
     figure, data, added = against_noise_or_best(results, dataset, noise, key)
-    caption = say("figure", score=label, where=where, means=means(results)) + added
+    caption = say("figure", score=label, where=where, means=means(results, [key])) + added
     drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
 

@@ -36,7 +36,12 @@ class Clusters:
                 label = metric_label(stem)
                 where = results.where(dataset, noise)
                 where += f", {results.level(noise, lowest)}" if any(results.rates(dataset, noise)) else ""
-                caption = say("figure", metric=label, where=where, means=means(results))
+                caption = say(
+                    "figure",
+                    metric=label,
+                    where=where,
+                    means=means(results, [key for keys in panels.values() for key in keys.values()]),
+                )
                 if is_many(results, names):
                     best = best_methods(results, names, results.objective(dataset))
                     names = [name for name in names if results.methods[name] in best]

@@ -11,10 +11,9 @@ import pandas as pd
 from scipy import stats
 
 from dml.counting import counted
-from dml.report.analysis.interval_coverage import of_searches, over
+from dml.report.analysis.interval_coverage import CORRECTED, of_searches, over, summary_at
 from dml.report.analysis.paired import is_better, is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
-from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.validation_choice import explained
 from dml.report.labels import metric_label, noise_label
 from dml.report.numbers import percent
@@ -69,6 +68,8 @@ def could_find(results: Results) -> str:
         searches=f"; of the searches {_points(found.searches**0.5)}" if found.searches else "",
         comparisons=f"; {tests} comparisons" if tests > 1 else "",
     )
+    if results.overlap:  # other splits would have other classes, and another spread
+        return joined(text, f"{CORRECTED[0].upper()}{CORRECTED[1:]}.")
     needed = found.seeds_for(POINTS, tests)
     if needed is None:
         return joined(text, say("unreached", points=f"{POINTS:g}"))
@@ -147,7 +148,7 @@ def ranks(results: Results) -> Table | None:
         intervals = rank_intervals(scores, terms_of(results, *one))
         order = scores.mean().rank(ascending=False, method="min")
         for name in scores.mean().sort_values(ascending=False).index:
-            row = identity(results, name) | summary_of(results.values(name, results.objective(one[0])), "score")
+            row = identity(results, name) | summary_at(results, name, results.objective(one[0]), "score")
             rows.append(row | {"rank": order[name]} | dict(intervals.loc[name]))
     if not rows:
         return None

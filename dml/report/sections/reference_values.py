@@ -61,7 +61,7 @@ def reference_values_beside(results: Results) -> Table:
                 values = results.values(name, key) if name else pd.Series(dtype=float)
                 row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
                 row |= {"method": spec.method, "metric": metric, "published": value}
-                row |= summary_of(values, "reproduced")
+                row |= summary_of(values, "reproduced", overlap=results.overlap)
                 row["difference"] = row["reproduced mean"] - value
                 row["state"] = _state(cells, values)
                 rows.append(row | {"cell": name})

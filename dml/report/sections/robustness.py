@@ -60,7 +60,7 @@ def table(results: Results, place: int = 0) -> Table | None:
         row = identity(results, next(iter(cells.values())))
         shares = {rate: kept(results, cells[rate], keys[dataset][0]) for rate in rates if rate in cells}
         for rate in rates:
-            row |= summary_of(shares.get(rate, ()), f"{rate:g}", SHARE)
+            row |= summary_of(shares.get(rate, ()), f"{rate:g}", SHARE, overlap=results.overlap)
         known = {rate: float(values.mean()) for rate, values in shares.items() if len(values)}
         row["break point"] = break_point(list(known), list(known.values())) if known else np.nan
         row |= {key: value for key, value in skew_of(results, cells[min(cells)]).items() if key.startswith("bound")}
@@ -91,7 +91,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
     best = best_methods(results, names, key) if is_many(results, names) else []
     frame = _frame(results, [name for name in names if not best or results.methods[name] in best], key)
     figure = noise_and_topline(results, frame, key, noise_axis(noise, results.own_labels))
-    caption = say("figure", score=score_label(key), where=results.where(dataset, noise), means=means(results))
+    caption = say("figure", score=score_label(key), where=results.where(dataset, noise), means=means(results, [key]))
     if best:
         caption += only_best(len(best))
     alt = say("alt", score=score_label(key))
@@ -108,7 +108,7 @@ def _frame(results: Results, names: Sequence[str], key: str) -> pd.DataFrame:
         topline = results.values(clean, key) if clean and counts else ()
         found = ((NOISY, scores, SCORE), (TOPLINE, topline, SCORE), (KEPT, kept(results, name, key), SHARE))
         for series, values, bounds in found:
-            s = summary_of(values, "score", bounds)
+            s = summary_of(values, "score", bounds, overlap=results.overlap)
             rows += [identity(results, name) | {"series": series} | s | {"cell": name}] if s["score n"] else []
     return pd.DataFrame(rows)
 

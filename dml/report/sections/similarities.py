@@ -88,7 +88,7 @@ def _row(results: Results, of: Shown, name: str, part: str) -> dict[str, object]
     row: dict[str, object] = described(results, of, name, part)
     for measure in ("reverse", "overlap"):
         for moment in MOMENTS:
-            row |= summary_of(values.get(f"{measure} {moment}", []), f"{measure} {moment}")
+            row |= summary_of(values.get(f"{measure} {moment}", []), f"{measure} {moment}", overlap=results.overlap)
     return row
 
 

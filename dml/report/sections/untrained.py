@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.interval_coverage import of_searches, over
+from dml.report.analysis.interval_coverage import CORRECTED
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.analysis.validation_choice import explained
 from dml.report.labels import is_topline, noise_label, noise_name, score_label
@@ -55,6 +55,7 @@ def best_and_untrained(results: Results) -> Table | None:
             "gain": one.gain.mean,
             "gain low": one.gain.low,
             "gain high": one.gain.high,
+            "covers": one.covers,
             "above": one.above,
             "others": one.cells,
         }
@@ -73,13 +74,13 @@ def best_and_untrained(results: Results) -> Table | None:
     )
     by_labels = any(one.untrained.chosen for one in found if one is not None)
     chosen = say("chosen_by_labels") if by_labels else say("chosen_on_test")
+    covers = " or ".join(dict.fromkeys(str(row["covers"]) for row in rows))
+    why = explained(results, results.cells)
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = joined(
         say("best", score=score_label(results.objective(str(rows[0]["dataset"]))), near=near),
         say("projections") if any(fitted or ", " in name for (_, name, fitted), _ in _scored(results)) else "",
-        say(
-            "gain", over=f"{over(results)}{of_searches(results)}", chosen=chosen, why=explained(results, results.cells)
-        ),
+        say("gain", covers=covers, corrected=f"; {CORRECTED}" if results.overlap else "", chosen=chosen, why=why),
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dml.config.tuning import one_search
 from dml.report.analysis.flags import marks
-from dml.report.analysis.interval_coverage import covers, over
+from dml.report.analysis.interval_coverage import coverage, over
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.untrained import untrained
 from dml.report.analysis.validation_choice import explained
@@ -101,7 +101,7 @@ def winners(results: Results) -> Table | None:
             parts += [say("lead", block=block), one_seed()]
         parts.append(explained(results, results.cells))
     if several:
-        parts.append(say("covers", covers=covers(results)))
+        parts.append(say("covers", covers=coverage(results, [results.objective(results.conditions[0][0])])))
         if one := one_search(results.study):
             parts.append(say("one_search", one=one))
     if rivals and several:
@@ -168,7 +168,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     if len(rates) > 1:
         figure, data, added = against_noise_or_best(results, dataset, noise, key)
         axis = noise_axis(noise, results.own_labels)
-        caption = say("noise", score=label, axis=axis, where=where, means=means(results))
+        caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         if many:
             caption += f".{added}"
         else:
@@ -177,7 +177,9 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
         return
     keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
-    caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
+    caption = means(results, keys, where) + (
+        f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else ""
+    )
     caption += "; open diamonds: published values." if results.study.reference_values else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:
@@ -202,9 +204,9 @@ def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
 
 
 def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
-    """All scores, or of too many the objective and what the study's claims are about."""
+    """All scores, or of too many the objective and what the study's verdicts are about."""
     if len(keys) <= SCORES:
         return keys
-    asked = {results.objective(dataset), *(claim.score for claim in results.study.claims if claim.score)}
+    asked = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
     main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in asked)]
     return (main or keys)[:SCORES]

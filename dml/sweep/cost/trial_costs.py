@@ -45,14 +45,14 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     if packed is None:
-        own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt, decode=dataset.decode)
+        own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt)
         packed = read_json(store / "packed" / own / "manifest.json")
     if packed is not None:
         return packed
     raw = store / "raw" / dataset.raw
     if isinstance(source, VectorSource):
         return _shape_of_vectors(source, raw)
-    known = {**_first_shape(source, raw), "decode": dataset.decode}
+    known = _first_shape(source, raw)
     if dataset.resize is not None:
         known |= {"height": dataset.resize, "width": dataset.resize}
     images = source.counts.get("all", {}).get("images")
@@ -82,7 +82,7 @@ def _shape_of_vectors(source: Any, raw: Path) -> dict[str, Any]:
 
 def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
     """Bytes of a dataset that packing will write, as far as known."""
-    if "digest" in manifest or manifest["decode"] == "lazy":
+    if "digest" in manifest:
         return 0
     numbers = manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
     return numbers * (4 if of_vectors(manifest) else 1)

@@ -17,7 +17,7 @@ from rich.live import Live
 
 from dml.config.for_use import comparable
 from dml.files import write_text
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.remaining import Remaining
 from dml.sweep.progress.text import line, table
@@ -100,7 +100,6 @@ class SweepProgress:
             "resumed": self._resumed,
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
-            "look": plan.looking if plan else "",
             "elapsed": time.monotonic() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": {name: -best for name, (*_, best) in sorted(self._best.items(), key=lambda item: item[1])},

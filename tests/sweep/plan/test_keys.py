@@ -10,7 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from dml.evaluation.compressed import VERSION
 from dml.sweep.plan import keys, specs
 from dml.types import EvaluationSpec, MinerSpec, TrainingSpec
 
@@ -69,7 +68,7 @@ def test_a_key_does_not_contain_the_rest(toy_study):
     same = [
         toy_study(title="Another", name="another", seeds=[5]),
         toy_study(datasets=[{"name": "digits", "id": "renamed"}]),
-        toy_study(search={"sampler": "random", "trials": 20}, resources={"concurrent": 1}),
+        toy_study(search={"sampler": "grid", "trials": 20}, resources={"concurrent": 1}),
         toy_study(losses=["triplet", "margin"]),
         toy_study(training={"steps": 10, "search": {"weight_decay": {"uniform": [0, 1]}}}),
     ]
@@ -153,16 +152,6 @@ def test_a_part_elsewhere_counts_by_its_own_version_too(toy_study, monkeypatch):
     before = keys.key(spec(study))
     monkeypatch.setattr(parts_of_keys.Around, "version", 2)
     assert keys.key(spec(study)) != before
-
-
-def test_the_memory_of_a_compressed_search_is_not_in_the_key_and_its_version_is(toy_study):
-    def key(**settings):
-        return keys.key(spec(toy_study(evaluation={"metrics": ["recall@1"], **settings})))
-
-    assert key(search="compressed") == key(search="compressed", memory="9 GB")
-    assert len({key(), key(search="compressed"), key(search="compressed", probes=3)}) == 3
-    study = toy_study(evaluation={"metrics": ["recall@1"], "search": "compressed"})
-    assert keys.versions(spec(study))["evaluation.compressed"] == VERSION
 
 
 @pytest.mark.slow
