@@ -297,7 +297,7 @@ def pages(found: Mapping[tuple[Any, ...], Record]) -> str:
             before = own if not step.endswith("chosen") else before
     lines += ["", "| labels | data | features | components | whitened | LDA | free | free over features |"]
     lines += ["|" + "---|" * 8]
-    for (name, pixels, model, rate), records in by_case.items():
+    for (name, pixels, model, _), records in by_case.items():
         if (name, pixels) in FEWER:
             continue
         kinds = ("none", "components", "whitening", "lda")
