@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from dml import evaluation, models
+from dml.data import DataError
 from dml.data import augment as augmentations
-from dml.data.packing.lazy import LazyImages
+from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
@@ -217,19 +218,28 @@ def features_of(
     network: Any = models.build(backbone, **asked, **own).backbone.eval()
     network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
     augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
-    images = LazyImages([str(path) for path in paths], (len(paths), side, side, 3), side)
     dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
 
     def embed(pixels: torch.Tensor) -> torch.Tensor:
         given = augment(pixels, training=False)
         return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
 
-    starts = range(0, len(images), BATCH)
-    batches = (torch.from_numpy(images[start : start + BATCH]).permute(0, 3, 1, 2) for start in starts)
+    batches = (_pixels(paths[start : start + BATCH], side) for start in range(0, len(paths), BATCH))
     with torch.inference_mode():
-        found = evaluation.embed(embed, batches, len(images), device).cpu().numpy()
-    each = found.reshape(len(images), len(dimensions), -1)
+        found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
+    each = found.reshape(len(paths), len(dimensions), -1)
     return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+
+
+def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
+    """Image files -> uint8 (n, 3, side, side)."""
+    found = []
+    for path in paths:
+        try:
+            found.append(resize(decode(Path(path), 3), side))
+        except CorruptImage as error:
+            raise DataError(f"{path}: {error}") from None
+    return torch.from_numpy(np.stack(found)).permute(0, 3, 1, 2)
 
 
 def candidates(
