@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -352,7 +352,6 @@ class TrainingSettings:
         setting(
             "processes, on one node or several, that share each batch (data-parallel)",
             ge=1,
-            validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
         ),
     ] = 1
     keep_checkpoints: Annotated[
@@ -376,9 +375,7 @@ class TrainingSettings:
         Literal["components", "whitening", "lda"] | None,
         setting(
             "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
-            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images; `refit` for "
-            "short",
-            validation_alias=AliasChoices("head_refit", "refit"),
+            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images"
         ),
     ] = None
     frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False

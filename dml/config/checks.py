@@ -201,7 +201,8 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
         if settings.get("memory") is None and not watches:
             continue
         where = "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
-        loss, training = losses.build_for(cell.loss.name, {**SAMPLE, **settings}), study.training_of(cell)
+        training = study.training_of(cell)
+        loss = losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
         if cell.filter is not None and watches:
             own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
             try:
