@@ -4,10 +4,10 @@
     python benchmarks/losses.py --quick                                  # N = 512 only, fewer repetitions
     python benchmarks/losses.py --against ../before                      # this checkout beside another one
 
-A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings
-(N, 128), with 4 samples a class; proxies are of N / 4 classes unless the row says. A memory has 8,192 samples, and a
-step with one moves the embeddings a little. Both sides run in this process by turns, and the medians are compared;
-CUDA is timed by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset
+A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings (N,
+128), with 4 samples a class; proxies are of N / 4 classes unless the row says. A memory has 8,192 samples, and a step
+with one moves the embeddings a little. Both sides run in this process by turns, and the medians are compared; CUDA is
+timed by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset
 before), on CUDA the allocator's peak. Pairs of policies other than the goal's are measured at N = 512 only.
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
