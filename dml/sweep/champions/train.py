@@ -191,7 +191,6 @@ def champion_spec(
     return replace(
         spec,
         noise=NoiseSpec(*NO_NOISE),
-        training=replace(spec.training, keep_checkpoints=()),
         evaluation=EvaluationSpec(
             every=max(1, spec.training.total_steps // CHECKPOINTS), sets=(), views=spec.evaluation.views
         ),
