@@ -4,10 +4,11 @@
     python benchmarks/losses.py --quick                                  # N = 512 only, fewer repetitions
     python benchmarks/losses.py --against ../before                      # this checkout beside another one
 
-A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings
-(N, 128), with 4 samples a class. Both sides run in this process by turns, and the medians are compared; CUDA is timed
-by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset before), on
-CUDA the allocator's peak. Pairs of policies other than the goal's are measured at N = 512 only.
+A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings (N,
+128), with 4 samples a class; proxies are of N / 4 classes unless the row says. A memory has 8,192 samples, and a step
+with one moves the embeddings a little. Both sides run in this process by turns, and the medians are compared; CUDA is
+timed by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset
+before), on CUDA the allocator's peak. Pairs of policies other than the goal's are measured at N = 512 only.
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
@@ -74,10 +75,22 @@ MORE = {
     "info_nce, SupCon": ("info_nce", {}, None),
     "circle": ("circle", {}, None),
     "smooth_ap": ("smooth_ap", {}, None),
+    "recall_at_k": ("recall_at_k", {}, None),
+    "info_nce, SupCon, memory": ("info_nce", {"memory": {"size": 8192, "warm_up": 0}}, None),
+    "contrastive, memory": ("contrastive", {"memory": {"size": 8192, "warm_up": 0}}, None),
     "arcface": ("arcface", {}, None),
     "arcface, 3 centres": ("arcface", {"centers": 3}, None),
     "proxy_anchor": ("proxy_anchor", {}, None),
     "soft_triple": ("soft_triple", {}, None),
+    "generalized_softmax": ("generalized_softmax", {}, None),
+    "bootstrap_softmax": ("bootstrap_softmax", {}, None),
+    "proxy_nca, 10000 classes": ("proxy_nca", {}, None),
+    "softmax, 10000 classes": ("softmax", {}, None),
+    "arcface, 10000 classes": ("arcface", {}, None),
+    "proxy_anchor, 10000 classes": ("proxy_anchor", {}, None),
+    "soft_triple, 10000 classes": ("soft_triple", {}, None),
+    "arcface, 100000 classes": ("arcface", {}, None),
+    "arcface, a tenth of 100000 classes": ("arcface", {"sampled": 0.1}, None),
     "trimmed contrastive": ("trimmed", {"loss": "contrastive"}, None),
     "lifted_hinge": ("lifted_hinge", {}, None),
     "hphn_triplet": ("hphn_triplet", {}, None),
@@ -102,9 +115,9 @@ def ours(label: str, n: int, device: str) -> Step:
 
 def _step(label: str, n: int, device: str, losses: ModuleType, miners: ModuleType) -> Step:
     name, settings, mined = {**GOAL, **MORE, **policies()}[label]
-    loss = losses.build_for(name, settings, num_classes=n // PER_CLASS, embedding_size=DIMENSIONS).to(device)
+    loss = losses.build_for(name, settings, num_classes=classes_of(label, n), embedding_size=DIMENSIONS).to(device)
     if mined is None:
-        return lambda x, y: loss(x, y)
+        return filled(loss, n, device, settings.get("memory", {}).get("size", 0))
     mine = miners.build(positives=mined[0], negatives=mined[1], padded=True, max_per_class=PER_CLASS)
     return lambda x, y: loss(x, y, mine(x, y))
 
@@ -174,11 +187,34 @@ def compare(other: Checkout, labels: list[str], sizes: Iterable[int], seconds: f
             yield f"| {label} | {n} | {there:.2f} | {here:.2f} | {ratio:.2f} |"
 
 
+def classes_of(label: str, n: int) -> int:
+    """That the proxies of a row are of."""
+    return next((int(word) for word in label.split() if word.isdecimal() and "classes" in label), n // PER_CLASS)
+
+
+def filled(loss: Step, n: int, device: str, size: int) -> Step:
+    """The loss, with its memory full."""
+    with torch.no_grad():
+        for _ in range(-(-size // n)):
+            loss(*inputs(n, device, torch.float32))
+    if size:
+        return lambda x, y: loss(x + torch.randn_like(x) / 10, y)
+    return lambda x, y: loss(x, y)
+
+
 def peer(label: str, n: int, device: str) -> Step | None:
     """The same of pytorch-metric-learning's, where it defines the same (proxy_nca: its own definition)."""
     from pytorch_metric_learning import distances, losses, miners
 
     squared = distances.LpDistance(power=2)
+    size, remembered = (classes_of(label, n), DIMENSIONS), 8192
+    label = label.split(", 10")[0]
+    if label == "contrastive, memory":
+        loss = losses.CrossBatchMemory(losses.ContrastiveLoss(), DIMENSIONS, remembered)
+        return filled(loss.to(device), n, device, remembered)
+    if label == "info_nce, SupCon, memory":
+        loss = losses.CrossBatchMemory(losses.SupConLoss(temperature=0.1), DIMENSIONS, remembered)
+        return filled(loss.to(device), n, device, remembered)
     found = {
         "all triplets": lambda: (losses.TripletMarginLoss(margin=0.2), None),
         "all triplets, swap": lambda: (losses.TripletMarginLoss(margin=0.2, swap=True), None),
@@ -212,19 +248,19 @@ def peer(label: str, n: int, device: str) -> Step | None:
             losses.TripletMarginLoss(margin=0.2),
             miners.MultiSimilarityMiner(epsilon=0.1),
         ),
-        "proxy_nca": lambda: (losses.ProxyNCALoss(n // PER_CLASS, DIMENSIONS), None),
-        "softmax": lambda: (losses.NormalizedSoftmaxLoss(n // PER_CLASS, DIMENSIONS), None),
+        "proxy_nca": lambda: (losses.ProxyNCALoss(*size), None),
+        "softmax": lambda: (losses.NormalizedSoftmaxLoss(*size), None),
         "info_nce": lambda: (losses.NTXentLoss(temperature=0.1), None),
         "info_nce, SupCon": lambda: (losses.SupConLoss(temperature=0.1), None),
         "circle": lambda: (losses.CircleLoss(), None),
         "smooth_ap": lambda: (losses.SmoothAPLoss(), None),
-        "arcface": lambda: (losses.ArcFaceLoss(n // PER_CLASS, DIMENSIONS), None),
+        "arcface": lambda: (losses.ArcFaceLoss(*size), None),
         "arcface, 3 centres": lambda: (
-            losses.SubCenterArcFaceLoss(num_classes=n // PER_CLASS, embedding_size=DIMENSIONS),
+            losses.SubCenterArcFaceLoss(num_classes=size[0], embedding_size=DIMENSIONS),
             None,
         ),
-        "proxy_anchor": lambda: (losses.ProxyAnchorLoss(n // PER_CLASS, DIMENSIONS), None),
-        "soft_triple": lambda: (losses.SoftTripleLoss(n // PER_CLASS, DIMENSIONS), None),
+        "proxy_anchor": lambda: (losses.ProxyAnchorLoss(*size), None),
+        "soft_triple": lambda: (losses.SoftTripleLoss(*size), None),
     }.get(label)
     if found is None:
         return None

@@ -237,6 +237,24 @@ class DatasetSpec:
 
 
 @dataclass(frozen=True)
+class Resize:
+    """How an image becomes a square: as the weights of a network expect, or as a study sets it."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    side: Annotated[int, setting("of the square, in pixels", ge=4, le=4096)]
+    interpolation: Annotated[Literal["bilinear", "bicubic"], setting("how pixels are resized, with antialiasing")] = (
+        "bilinear"
+    )
+    crop: Annotated[
+        float | None,
+        setting(
+            "side of the central square that is kept, as a share of the shorter side; none: all, squashed", gt=0, le=1
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class NoiseSpec:
     """The label noise of one trial."""
 

@@ -12,7 +12,6 @@ from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
-from dml.config.halving import Ladder, ladder
 from dml.config.init_from import InitFromSection
 from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
@@ -31,7 +30,6 @@ __all__ = [
     "EvaluationSection",
     "FilterSection",
     "InitFromSection",
-    "Ladder",
     "LossSection",
     "MinerSection",
     "NoiseSection",
@@ -47,7 +45,6 @@ __all__ = [
     "check_data",
     "check_files",
     "content_of",
-    "ladder",
     "load_study",
     "location",
     "place_of",

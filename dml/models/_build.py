@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from dml import discovery
@@ -13,6 +13,7 @@ from dml.models._weights import resolve
 from dml.models._wrapped import width_of
 from dml.models.identity import Identity
 from dml.protocols import Backbone, Composite
+from dml.types import Resize
 
 SIDE = 64  # pixels of the images that a backbone is tried with, where nothing is said
 
@@ -64,6 +65,27 @@ def check_settings(backbone: str, settings: Mapping[str, Any]) -> None:
 def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
     """The packages whose versions decide the initial weights of a backbone, and of those that it runs."""
     return [package for name, _ in components_of(backbone, settings) for package in find(name).packages]
+
+
+def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
+    """How all of some networks' images are resized, each given as (name, settings).
+
+    Raises
+    ------
+    ValueError : their weights were trained for different pixels, or for no particular ones.
+    """
+    found: dict[Resize, str] = {}
+    for name, settings in networks:
+        label = f"backbone {name!r}" + (f" ({settings['name']})" if "name" in settings else "")
+        find(name).check_installed(find(name).without_weights(settings))
+        own = find(name).pixels(**settings)
+        if own is None:
+            raise ValueError(f"{label} has random weights, or weights that were not trained on squares of one size")
+        found.setdefault(own, label)
+    if len({(own.side, own.interpolation) for own in found}) > 1:
+        each = ", ".join(f"{label} for {own.side} ({own.interpolation})" for own, label in found.items())
+        raise ValueError(f"the networks were trained for different pixels: {each}")
+    return next(iter(found))
 
 
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from dml.papers import paper_claims, papers
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
 from dml.report.analysis.flags import flags
-from dml.report.analysis.interval_coverage import class_terms, planned
+from dml.report.analysis.interval_coverage import class_terms
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import LEFT, break_point, kept, reference
 from dml.report.estimates import Term
@@ -270,10 +270,9 @@ def _comparison(
         values = [pd.concat(c, axis=1, join="inner").dropna().mean(axis=1).sort_index() for c in columns]
         if any(one.empty for one in values):
             return ()
-        looks = planned(results)
         terms = [_further(results, own, key_of(own[0][0], name)) if searched else ([], []) for _, own in parts]
         return tuple(
-            effect(one.to_list(), expected, part, looks, *further, results.overlap)
+            effect(one.to_list(), expected, part, *further, results.overlap)
             for one, (part, _), further in zip(values, parts, terms, strict=True)
         )
 

@@ -17,8 +17,7 @@ from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import locked, write_json
 from dml.sweep.champions.data import all_images
-from dml.sweep.champions.spec import champion_spec
-from dml.sweep.champions.train import Wanted, train_champion
+from dml.sweep.champions.train import Wanted, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 

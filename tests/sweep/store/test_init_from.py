@@ -3,7 +3,6 @@
 import itertools
 import json
 
-import optuna
 import pandas as pd
 import pytest
 import toy
@@ -198,7 +197,7 @@ def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
         asked.append((section.path, dataset, seed))
         return InitFromSpec(f"weights {seed}", section.path)
 
-    plan = Plan(study, TrialStore(tmp_path), toy.describe, optuna.storages.InMemoryStorage(), find)
+    plan = Plan(study, TrialStore(tmp_path), toy.describe, find)
     plan.start(lambda job, outcome, reused: None)
     assert plan.take().spec.training.init_from == InitFromSpec("weights 0", "mine.pt")
     assert set(asked) == {("mine.pt", "digits", 0)}
