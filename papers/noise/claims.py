@@ -20,13 +20,6 @@ PLAIN = {"filter": "none"}
 SCRATCH = {"training.init_from": None}
 
 
-@claim("noise-good-model", "noise-width-numbers")
-def good_model(results: Results) -> Iterator[Comparison]:
-    yield slope(
-        results, "training.backbone.width", {"rate": 0.3}, None, TEST, where={"rate": 0.3}, share=True, scale="log"
-    )
-
-
 @claim("noise-hinge-bound", "noise-negatives")
 def hinge_bound(results: Results) -> Iterator[Comparison]:
     """Tests whether break points follow the order of the bounds. The page shows bounds beside break points."""
