@@ -11,7 +11,7 @@ each split draws its own 8 settings, and comparisons are over splits. The claim 
 - `equal`: both are the same.
 - `better untuned`: peaks are equal, but only A's default is its best setting; B's is 5 points below its peak.
 
-Tables of trials go through the report's own analysis: verdicts (`dml.report.analysis.claims`), flags, the comparison
+Tables of trials go through the report's own analysis: verdicts (`dml.report.claims`), flags, the comparison
 with the winner (`paired`), the part of the searches (`searched`), who leads after one tuning trial and after all
 (`sections.tuning.leaders`), and the seeds that 2 points need (`precision.Spread`).
 """
@@ -33,9 +33,9 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from dml.config import Study  # noqa: E402
-from dml.report.analysis.claims import with_verdicts  # noqa: E402
 from dml.report.analysis.paired import against_winner, compared  # noqa: E402
 from dml.report.analysis.precision import scores_of, spread_of  # noqa: E402
+from dml.report.claims import with_verdicts  # noqa: E402
 from dml.report.results import Results  # noqa: E402
 from dml.report.sections.tuning import leaders  # noqa: E402
 from dml.statistics import pairs_needed  # noqa: E402
@@ -77,7 +77,7 @@ def study_of(tuned: bool, seeds: int, folds: int = 0) -> Study:
         class_splits={"folds": folds} if folds else 1,
         search={"sampler": "random", "trials": TRIALS} if tuned else {"sampler": "fixed"},
         evaluation={"metrics": ["recall@1"]},
-        claims=[{"paper": "p", "text": "A beats B.", "compare": {"first": {"loss": A}, "second": {"loss": B}}}],
+        compare=[{"text": "A beats B.", "first": {"loss": A}, "second": {"loss": B}}],
     )
 
 

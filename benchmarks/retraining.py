@@ -10,8 +10,8 @@ people gave, and evaluated on other images by verified labels:
 - groups: trained on the 20 groups, evaluated on all 100 kinds;
 - seen kinds: trained on all 100 kinds, evaluated on other images of them.
 
-The audit sees the training images and their given labels only. Training is as in the studies human-fine and
-human-coarse: triplet loss, easy positives, semi-hard random negatives, 64 dimensions, 800 steps of 20 classes x 5
+The audit sees the training images and their given labels only. Training is at one setting:
+triplet loss, easy positives, semi-hard random negatives, 64 dimensions, 800 steps of 20 classes x 5
 images, Adam at 0.001. Differences are paired by seed: the same start of the head.
 """
 

@@ -68,7 +68,7 @@ def prepare(study: Study) -> Path:
 
 def collapse(**changes: object) -> Study:
     """The study `collapse-digits` with sections replaced."""
-    study = load_study(ROOT / "pipelines" / "studies" / "collapse-digits.yaml")
+    study = load_study(ROOT / "benchmarks" / "collapse-digits.yaml")
     return Study(**{**study.model_dump(mode="json"), **changes, "name": "collapse-digits"})
 
 

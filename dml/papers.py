@@ -1,7 +1,8 @@
 """The papers of a project: the folders in its folder `papers` that have a `paper.yaml`. `dml` has none of its own.
 
     papers/eps/paper.yaml       title, year and citation of the paper, and its sections of the theory page
-    papers/eps/claims.csv       its claims, each with the id by which a study's `claims` name it
+    papers/eps/claims.csv       its claims, each with an id
+    papers/eps/claims.py        which studies test them, and how (`dml.report.claims`)
     papers/eps/published.csv    its numbers, which a study's `reference_values` puts beside its own
     papers/eps/sections/*.py    its sections of the theory page, which may decide claims
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import os
+import re
 import sys
 from dataclasses import dataclass, fields
 from functools import cache
@@ -23,6 +25,7 @@ import yaml
 
 PACKAGE = "papers"
 MARK = "paper.yaml"
+CLAIMS = "claims.csv"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,28 @@ class Paper:
             return []
         with path.open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """One claim of a paper. Of the file's columns, `id`, `claim` and `decided_by` are required."""
+
+    id: str  # begins with the paper's name and a hyphen
+    paper: str
+    claim: str
+    decided_by: str  # "theory", "cpu" or "data"
+    place: str = ""
+    published_effect: str = ""  # "": the paper gives no number
+    needs: tuple[str, ...] = ()  # the sources that the claim is about, if only their data can decide it
+    comparison: str = ""  # what would decide it
+    note: str = ""
+    no_study: str = ""  # why no study decides it, if networks could
+
+    @property
+    def least_sources(self) -> int:
+        """On how many datasets the claim must be confirmed, as its comparison says."""
+        found = re.search(r"at least (\d+) data sets", self.comparison)
+        return int(found[1]) if found else 1
 
 
 def papers() -> tuple[Paper, ...]:
@@ -118,3 +143,30 @@ def _read(path: Path) -> Paper:
         there = f"there are {', '.join(sorted(files))}" if files else "there is none"
         raise ValueError(f"{path}: sections: {', '.join(unknown)}: expected files in its folder sections; {there}")
     return Paper(path.parent.name, path.parent, **{**content, "sections": sections})
+
+
+def paper_claims() -> dict[str, PaperClaim]:
+    """All claims by id, in the order of the papers.
+
+    Raises
+    ------
+    ValueError : a row lacks a column or has an unknown one, or an id does not begin with the paper's name.
+    """
+    return _claims(papers())
+
+
+@cache
+def _claims(of: tuple[Paper, ...]) -> dict[str, PaperClaim]:
+    found = [_claim(paper, row) for paper in of for row in paper.rows(CLAIMS)]
+    return {claim.id: claim for claim in found}
+
+
+def _claim(paper: Paper, row: dict[str, str]) -> PaperClaim:
+    columns: dict[str, Any] = {**row, "paper": paper.name, "needs": tuple(row.get("needs", "").split())}
+    try:
+        claim = PaperClaim(**columns)
+    except TypeError as error:
+        raise ValueError(f"{paper.folder / CLAIMS}: wrong columns: {error}") from error
+    if not claim.id.startswith(f"{paper.name}-"):
+        raise ValueError(f"{paper.folder / CLAIMS}: expected an id that begins with '{paper.name}-', got {claim.id!r}")
+    return claim

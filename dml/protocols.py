@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 import numpy as np
 import pandas as pd
 
-from dml.types import EvaluationPoint, NoisyLabels, Pairs, Space, TrialResult, TrialSpec, Tuples
+from dml.types import EvaluationPoint, NoisyLabels, Pairs, Resize, Space, TrialResult, TrialSpec, Tuples
 
 if TYPE_CHECKING:
     import torch
@@ -123,6 +123,9 @@ class Filter(Protocol):
     An `nn.Module` is one. A constructor argument called `num_classes` or `embedding_size` is filled in by a trial
     (`filters.build_for`), and one called `rate` by its study. A trial's results depend on the state, so a resumed one
     must continue bit for bit.
+
+    An optional method `watch(loss)` is given the trial's loss before the first batch. It raises a ValueError for a loss
+    that it cannot use, which is then an error of the study.
     """
 
     version: ClassVar[int]
@@ -426,6 +429,11 @@ class Backbone(Protocol):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Mean and std that its pretrained weights expect, for pixels from 0 to 1; None without such weights."""
+        ...
+
+    @classmethod
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """The size, the filter and the crop that its pretrained weights were trained for; None without such weights."""
         ...
 
     @classmethod

@@ -125,3 +125,46 @@ def directions(x: Tensor) -> Tensor:
     found = x / length.clamp_min(1e-12)
     right = (length >= 1e-12) & (length < torch.inf)
     return found if may_look(x) and right.all() else torch.where(right, found, unit_rows(x)[0])
+
+
+class Ring(nn.Module):
+    """The latest samples: a batch's kept ones replace the oldest.
+
+    Nothing has a shape that depends on the data, so nothing waits for the device. A sample that is not kept is written
+    to a row beyond the ring, which nothing reads. Of a batch with more kept samples than entries, only the last stay.
+
+    Parameters
+    ----------
+    entries : M, samples that the ring holds. size : D, of the embeddings. dtype : of the embeddings.
+
+    Attributes
+    ----------
+    rows : (M + 1, D). labels : int64 (M + 1,). written : int64, 0-d, samples so far.
+    """
+
+    rows: Tensor
+    labels: Tensor
+    written: Tensor
+
+    def __init__(self, entries: int, size: int, dtype: torch.dtype = torch.float32):
+        super().__init__()
+        self.entries = entries
+        self.register_buffer("rows", torch.zeros(entries + 1, size, dtype=dtype))
+        self.register_buffer("labels", torch.full((entries + 1,), -1, dtype=torch.int64))
+        self.register_buffer("written", torch.zeros((), dtype=torch.int64))
+
+    @property
+    def held(self) -> Tensor:
+        """Which entries contain a sample, bool (M,)."""
+        return torch.arange(self.entries, device=self.rows.device) < self.written
+
+    def places(self, kept: Tensor) -> tuple[Tensor, Tensor]:
+        """Where a batch's samples go, int64 (N,), and which of them stay, bool (N,), of those to keep, bool (N,)."""
+        kept = kept & (kept.flip(0).cumsum(0).flip(0) <= self.entries)
+        return torch.where(kept, (self.written + kept.cumsum(0) - 1) % self.entries, self.entries), kept
+
+    def put(self, places: Tensor, kept: Tensor, embeddings: Tensor, labels: Tensor) -> None:
+        """Write embeddings (N, D) and labels (N,) to what `places` gave."""
+        self.rows[places] = embeddings  # several rows may go beyond the ring: any of them stays there
+        self.labels[places] = labels
+        self.written += kept.sum()

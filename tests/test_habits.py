@@ -40,10 +40,9 @@ def test_the_citation_names_this_version_and_the_four_papers():
             assert author["family-names"].lower() in studies
 
 
-def test_the_changelog_ends_with_this_version():
+def test_the_changelog_begins_with_this_version():
     headings = re.findall(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert headings[0] == "Unreleased"
-    assert headings[1] == dml.__version__
+    assert headings[0] == dml.__version__
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yaml")), ids=lambda path: path.stem)

@@ -8,7 +8,6 @@ import torch
 from dml import discovery, models
 from dml.data.sources import Huggingface, cuhk03
 from dml.evaluation import _search
-from dml.evaluation.compressed import index
 from dml.models._wrapped import check_package
 from dml.pipeline.syncing import tracks
 from dml.training import onnx_export
@@ -35,7 +34,6 @@ def folder_of(tmp_path, monkeypatch):
         ("timm", lambda: models.find("timm").check_installed({}), "pip install"),
         ("timm", lambda: check_package("timm", "this", "pipeline"), r"this needs the package timm.*\[pipeline\]"),
         ("faiss", lambda: _search.choose("faiss", torch.device("cpu")), "pip install faiss-cpu"),
-        ("faiss", index._faiss, "pip install faiss-cpu"),
         ("onnx", onnx_export.check_extra, r"\[onnx\]"),
     ],
 )

@@ -30,6 +30,14 @@ class SumOfTwo:
     def verdicts(self):
         return [TheoryVerdict("fifth-sum", "refuted", f"1 + 1 = {1 + 1}.")]
 """
+TESTS = """\
+from dml.report.claims import claim, paired
+
+
+@claim("fifth-sum", "mine")
+def easy(results):
+    yield paired(results, {"positives": "easy"}, {"positives": "random"})
+"""
 STUDY = """\
 title: A study
 datasets: [digits]
@@ -37,8 +45,6 @@ losses: [triplet]
 positives: [random, easy]
 negatives: [random]
 seeds: [0]
-claims:
-  - {claim: fifth-sum, compare: {first: {positives: easy}, second: {positives: random}}}
 published:
   - {paper: fifth, table: "1", labels: all, dataset: digits, method: Triplet, match: {positives: easy}}
 """
@@ -59,6 +65,7 @@ def project(tmp_path, forks):
     texts = {
         paper / "paper.yaml": PAPER,
         paper / "claims.csv": CLAIMS,
+        paper / "claims.py": TESTS,
         paper / "published.csv": PUBLISHED,
         paper / "sections/sum_of_two.py": SECTION,
         tmp_path / "pipelines/studies/mine.yaml": STUDY,
@@ -102,9 +109,7 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
     root, python = project
     for path in sorted((root / "papers").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    said = python("from dml.config import load_study; load_study('pipelines/studies/mine.yaml')", status=1)
-    assert "claim: unknown id 'fifth-sum': the project has no papers/" in said
-    (root / "pipelines/studies/mine.yaml").write_text(STUDY.partition("claims:")[0])
+    (root / "pipelines/studies/mine.yaml").write_text(STUDY.partition("published:")[0])
     python(BUILD)
     assert not {"theory.html", "claims.html"} & {path.name for path in (root / "report").iterdir()}
     for name in ("index", "studies/mine", "glossary"):
@@ -185,7 +190,7 @@ print(papers()[0].name, Path(PathFinder.find_spec("calendar").origin).parent == 
 def test_wrong_claims_are_refused(project, claims, said):
     root, python = project
     (root / "papers/fifth/claims.csv").write_text(claims)
-    found = python("from dml.config.paper_claims import paper_claims; paper_claims()", status=1)
+    found = python("from dml.papers import paper_claims; paper_claims()", status=1)
     assert "claims.csv" in found
     assert said in found
 

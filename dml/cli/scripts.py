@@ -20,7 +20,7 @@ def publish(
 ) -> None:
     """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 
-    [bold]Examples[/bold]: dml publish eps-table1 · dml publish cars-frozen flowers-frozen
+    [bold]Examples[/bold]: dml publish eps-table1 · dml publish joint-cars joint-flowers
     """
     project = find_project()
     for study in studies:

@@ -8,34 +8,28 @@ from __future__ import annotations
 
 from dml.config.audit import AuditSection
 from dml.config.auditing import audited_cell, audited_dataset
-from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
+from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
-from dml.config.halving import Ladder, ladder
 from dml.config.init_from import InitFromSection
-from dml.config.loading import ConfigError, content_of, earlier_names, load_study, place_of, study_from
+from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import TrainingSection
-from dml.config.warm_start import sources
 
 __all__ = [
     "AuditSection",
     "BaseSection",
-    "BreakPointSection",
-    "ClaimSection",
     "ComparisonSection",
-    "ConditionSection",
     "ConfigError",
     "DatasetSection",
     "EvaluationSection",
     "FilterSection",
     "InitFromSection",
-    "Ladder",
     "LossSection",
     "MinerSection",
     "NoiseSection",
@@ -43,7 +37,6 @@ __all__ = [
     "ReportSection",
     "ResourcesSection",
     "SearchSection",
-    "SlopeSection",
     "Study",
     "TrainingSection",
     "audited_cell",
@@ -52,12 +45,9 @@ __all__ = [
     "check_data",
     "check_files",
     "content_of",
-    "earlier_names",
-    "ladder",
     "load_study",
     "location",
     "place_of",
-    "sources",
     "stops_at_best",
     "study_from",
     "value_of",

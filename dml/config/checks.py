@@ -9,20 +9,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dml import discovery, miners
-from dml.config import auditing, claim_checks, combining, grid, halving, report_checks, warm_start
+from dml import discovery, filters, losses, miners
+from dml.config import auditing, combining, compare, grid, report_checks
 from dml.config.errors import LocatedError
-from dml.config.parts import LossSection
+from dml.config.parts import SAMPLE, LossSection
+from dml.config.stopping import tuning_every
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import augment, batches, sources
 from dml.types import Cell
-
-
-def _check_auto(study: Study) -> None:
-    if study.auto_seeds is not None and study.splits > 1:
-        raise LocatedError("auto decides over seeds, but class splits are compared over splits: list them", "seeds")
 
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
@@ -38,12 +34,12 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     """
     _check_finite(study.model_dump())
     _check_policies(study)
-    _check_auto(study)
     _check_grid(study)
     cells = list(study.combinations())
     _check_repetitions(study, cells)
     _check_taken(study, cells)
     _check_miner(study, cells)
+    _check_losses(study, cells)
     _check_objective(study)
     _check_vectors(study, cells, stated)
     _check_views(study)
@@ -56,8 +52,8 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class split, or no `study` in training.init_from",
                 "class_splits",
             )
-        halving.check(study, training[0])
-    for room in (claim_checks, report_checks, auditing, warm_start):
+        _check_early_stopping(study, training[0])
+    for room in (compare, report_checks, auditing):
         room.check(study)
 
 
@@ -196,17 +192,34 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
                 raise LocatedError(f"{pair} and the settings {settings}: {error}", "miner") from error
 
 
+def _check_losses(study: Study, cells: list[Cell]) -> None:
+    """That a filter can watch its cell's loss, and that the last step of a trial uses the loss's memory."""
+    for cell in cells:
+        first = {key: extremes(space)[0] for key, space in cell.loss.search.items()}
+        settings = {**first, **cell.loss.settings, **grid.of("loss", cell.grid_point)}
+        watches = cell.filter is not None and hasattr(discovery.find("dml.filters", cell.filter.name), "watch")
+        if settings.get("memory") is None and not watches:
+            continue
+        where = "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
+        training = study.training_of(cell)
+        loss = losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
+        if cell.filter is not None and watches:
+            own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
+            try:
+                filters.build_for(cell.filter.name, own, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
+            except ValueError as error:
+                raise LocatedError(str(error), *where) from error
+        steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
+        if (memory := getattr(loss, "memory", None)) is not None and memory.warm_up >= steps:
+            problem = f"memory: warm_up: expected fewer than the {steps} steps, got {memory.warm_up}"
+            raise LocatedError(f"{cell.loss.name}: {problem}", *where)
+
+
 def _check_objective(study: Study) -> None:
     if study.search.objective not in study.evaluation.metrics:
         raise LocatedError(
             f"{study.search.objective!r} is not in evaluation.metrics: {', '.join(study.evaluation.metrics)}",
             *("search", "objective"),
-        )
-    if study.search.pruner != "none" and study.evaluation.every is None and study.search.stop == "last":
-        raise LocatedError(
-            f"{study.search.pruner!r} compares curves, but trials are only evaluated at their end: expected a number "
-            "of steps in evaluation.every",
-            *("search", "pruner"),
         )
     for index, dataset in enumerate(study.datasets):
         if study.search.level is not None and study.search.level not in dataset.evaluate_on:
@@ -344,6 +357,39 @@ def _check_workers(study: Study, training: TrainingSection) -> None:
             f"CPUs), got {got}",
             *("resources", key),
         )
+
+
+def _check_early_stopping(study: Study, training: TrainingSection) -> None:
+    """That the trials of a search can be compared before their end."""
+    search = study.search
+    if search.early_stopping == "none":
+        return
+    eta = search.reduction
+    if search.sampler == "fixed":
+        raise _stopping_error("'halving' stops tuning trials, but with search.sampler 'fixed' nothing is searched")
+    if search.trials < eta:
+        raise _stopping_error(
+            f"'halving' promotes one trial in {eta}: expected search.trials of at least {eta} (search.reduction), "
+            f"got {search.trials}"
+        )
+    if "steps" in training.search:
+        raise _stopping_error("'halving' compares trials after equal steps, but training.search has 'steps'")
+    if training.steps < eta:
+        raise _stopping_error(
+            f"'halving' compares trials after a part of their steps: expected training.steps of at least {eta} "
+            f"(search.reduction), got {training.steps}"
+        )
+    every = tuning_every(search, study.evaluation.every, training.steps)
+    if every is None or every * eta > training.steps:
+        got = "trials are only evaluated at their end" if every is None else f"got {every}"
+        raise _stopping_error(
+            f"'halving' compares trials after 1/{eta} of their {training.steps} steps or earlier: expected "
+            f"evaluation.every of at most {training.steps // eta}; {got}"
+        )
+
+
+def _stopping_error(text: str) -> LocatedError:
+    return LocatedError(text, "search", "early_stopping")
 
 
 def _message(error: ValueError) -> str:

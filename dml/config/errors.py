@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
-from dml.config.names import spellings, without_settings, written
+from dml.config.names import without_settings, written
 from dml.counting import counted
 
 KINDS = {
@@ -32,8 +32,6 @@ BOUNDS = {
 """Pydantic's errors of a number's size -> words before the bound, and its name in the error's context."""
 
 TOO_SHORT = "too_short"  # pydantic's error of a list
-
-DERIVED = "auto_seeds"  # of a study: what `seeds: auto` becomes
 
 
 class LocatedError(ValueError):
@@ -128,8 +126,8 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
     """
     found = []
     for path, root in roots:
-        places = (_line(root, names) for names in spellings(location))
-        depth, line, replaced = max(places, key=lambda place: place[:2])  # of two names of a setting, the later
+        places = (_line(root, names) for names in (written(location), location))
+        depth, line, replaced = max(places, key=lambda place: place[:2])
         found.append((depth, line, path))
         if replaced:
             break
@@ -145,7 +143,7 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
     if is_dataclass(model):
         names = [own.name for own in fields(model)]
     else:
-        names = [name for name, field in model.model_fields.items() if not field.exclude and name != DERIVED]
+        names = [name for name, field in model.model_fields.items() if not field.exclude]
     return without_settings(keys[0], names) if len(keys) == 1 else names
 
 

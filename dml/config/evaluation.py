@@ -9,12 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from dml import evaluation
 from dml.config.terms import SECTION, Level, StudySection
-from dml.counting import bytes_of
-from dml.evaluation.compressed import check_depth
-from dml.protocols import ClusteringMetric, RetrievalMetric
 from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
-
-OF_COMPRESSED = ("candidates", "checked", "memory", "probes", "queries")  # settings of a compressed search only
 
 
 @dataclass(frozen=True, config=SECTION)
@@ -25,39 +20,16 @@ class EvaluationSection(EvaluationSettings):
     def _check(self) -> EvaluationSection:
         for name in self.metrics:
             evaluation.check_metric(name)
-        parts, given = [evaluation.metrics.build(name) for name in self.metrics], ", ".join(self.metrics)
-        for key in ("metrics", "sets", "clusters"):
+        for key in ("metrics", "sets"):
             if len(set(values := getattr(self, key))) < len(values):
                 raise ValueError(f"{key}: {list(values)} contains a value twice")
-        if self.clusters and not any(isinstance(part, ClusteringMetric) and not part.own_clusters for part in parts):
-            raise ValueError(f"clusters: expected a score of a clustering in metrics, such as nmi, got {given}")
-        if self.keep_per_query and not any(isinstance(part, RetrievalMetric) for part in parts):
-            raise ValueError(f"keep_per_query: expected a score per query in metrics, got {given}")
-        self._check_search(dict(zip(self.metrics, parts, strict=True)))
         return self
-
-    def _check_search(self, parts: dict[str, Any]) -> None:
-        """Check the settings that belong to one kind of search only."""
-        bytes_of(self.memory)
-        if self.search == "exact":
-            alone = [name for name in OF_COMPRESSED if getattr(self, name) != getattr(EvaluationSettings, name)]
-            if alone:
-                raise ValueError(f"{', '.join(alone)}: only for `search: compressed`, got search: exact")
-            return
-        for name, part in parts.items():
-            check_depth(name, part, 1, self.candidates)
-        for key, plain in (("keep_per_query", False), ("restarts", 1), ("clustering_start", "kmeans++")):
-            if getattr(self, key) != plain:
-                raise ValueError(f"{key}: a compressed search has only {plain}, got {getattr(self, key)}")
-        if self.queries is not None and self.queries < self.checked:
-            raise ValueError(f"queries: expected at least {self.checked} (checked), got {self.queries}")
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
         given = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "clusters": ()}
-            given |= dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), False)
+            given |= {"sets": ("validation",), "keep_embeddings": False, "keep_start_embeddings": False}
         return EvaluationSpec(**given)
 
 

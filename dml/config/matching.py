@@ -1,4 +1,4 @@
-"""Which cells a mapping of attributes names, as in `reference_values.match` and in `claims`.
+"""Which cells a mapping of attributes names, as in `reference_values.match`, in `compare` and in claims.
 
 Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `grid`; if any cell has a filter, also `filter`
 (`none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` if it is told the rate) and `filter.<setting>`. A list of

@@ -1,7 +1,7 @@
 """The study as it ran, which is kept with its results: they say what they are when its file has changed since.
 
 A table of trials has it in its `attrs`, which pandas writes into Parquet files. All settings that decide trials are
-there, defaults too. The title, description, claims, reference values and report are always those of today's file.
+there, defaults too. The title, description, comparisons, reference values and report are always those of today's file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 
 from dml.config.renaming import renamed
-from dml.config.search import TRUE_LABELS
 from dml.config.study import DECIDING, Study
 from dml.config.terms import SPELT
 
@@ -32,6 +31,5 @@ def recorded(text: str, today: Study) -> Study:
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")
-    ran["search"] = {"validation": TRUE_LABELS, **ran.get("search", {})}  # what chose before there was the setting
     about = {name: getattr(today, name) for name in Study.model_fields if name not in KEPT}
     return Study(**{**about, **{name: value for name, value in renamed(ran).items() if name in KEPT}})

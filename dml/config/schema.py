@@ -64,7 +64,6 @@ def _schema() -> Schema:
         section = _section(found["properties"][name], found)
         assert section is not None, name
         _write_parts(name, section)
-    _allow_auto_seeds(found["properties"])
     needed = found.pop("required")
     found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
     description = "another study in the folder: its settings, except for those given here"
@@ -74,7 +73,7 @@ def _schema() -> Schema:
 
 
 def _write_parts(name: str, section: Schema) -> None:
-    """Describe the parts of a section as a file has them. Earlier names are read, but not described."""
+    """Describe the parts of a section as a file has them."""
     settings = section["properties"]
     for part in PARTS[name]:
         plain, inner = settings[part], settings.pop(f"{part}{SETTINGS}")
@@ -98,14 +97,6 @@ def _with_names(schema: Any) -> Any:
         names = list(discovery.names(found.pop("parts")))
         found = {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\."}], **found}
     return found
-
-
-def _allow_auto_seeds(settings: Schema) -> None:
-    """Describe `seeds` as a file has it: `dml.config.auto_seeds.fill` turns it into a list and `auto_seeds`."""
-    listed, own = settings["seeds"], settings.pop("auto_seeds")["anyOf"][0]
-    described = {key: listed.pop(key) for key in ("default", "description")}
-    auto = {"type": "object", "properties": {"auto": own}, "required": ["auto"], "additionalProperties": False}
-    settings["seeds"] = {"anyOf": [listed, {"const": "auto"}, auto], **described}
 
 
 def reference() -> str:

@@ -27,9 +27,7 @@ RegisteredName = Annotated[Name, AfterValidator(_registrable)]
 class SearchSection(StudySection):
     """How each cell's settings are found; every cell has the same number of trials."""
 
-    sampler: Literal["tpe", "random", "grid", "fixed"] = Field(
-        "tpe", description="fixed: no tuning, the defaults are confirmed"
-    )
+    sampler: Literal["tpe", "grid", "fixed"] = Field("tpe", description="fixed: no tuning, the defaults are confirmed")
     trials: int = Field(
         8, ge=1, description="tuning trials per cell; `sampler: fixed` runs none, or one with `stop: best`"
     )
@@ -37,22 +35,12 @@ class SearchSection(StudySection):
     level: EvaluatedLevel | None = Field(
         None, description="label level of the objective; none: the first evaluated one"
     )
-    pruner: Literal["none", "median", "halving"] = Field(
-        "none",
-        description="ends trials that fall behind others of their cell; needs `evaluation.every`, or `stop: best`",
-    )
     early_stopping: Literal["none", "halving"] = Field(
         "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
     )
     reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
     first_rung: float = Field(
         0.17, ge=0, lt=1, description="share of the steps before which `early_stopping: halving` stops no trial"
-    )
-    warm_start: int = Field(
-        0,
-        ge=0,
-        description="so many of a cell's tuning trials take the best settings of its loss under an earlier dataset, "
-        "noise model or rate",
     )
     seed: Seed = Field(0, description="of the search and of its trials")
     validation: Literal["observed", "true_labels"] = Field(

@@ -6,18 +6,19 @@ import hashlib
 import itertools
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from dml import discovery, losses
-from dml.config import auto_seeds, closed_forms, combining, recipes
+from dml import discovery, losses, models
+from dml.config import closed_forms, combining, recipes
 from dml.config import grid as grids
 from dml.config.audit import AuditSection
-from dml.config.auto_seeds import AutoSection
-from dml.config.claims import ClaimSection
-from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
+from dml.config.compare import ComparisonSection
+from dml.config.data import NETWORK, ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
+from dml.config.errors import LocatedError
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.names import first_names
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
@@ -30,9 +31,10 @@ from dml.types import Cell, Name, Part, ScoreKey, part_of
 
 DECIDING = (
     *("datasets", "noise", "losses", "positives", "negatives", "miner", "grid", "seeds", "search"),
-    *("filters", "training", "evaluation", "class_splits", "auto_seeds"),
+    *("filters", "training", "evaluation", "class_splits"),
 )
 """The sections that decide trials."""
+CROP = "image_size"  # the setting of augmentations that crop
 
 
 class Study(StudySection):
@@ -71,10 +73,8 @@ class Study(StudySection):
     seeds: list[Seed] = Field(
         [0],
         min_length=1,
-        description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many "
-        "as its comparisons need",
+        description="one confirmation per seed, which decides initial weights, batches and noise",
     )
-    auto_seeds: AutoSection | None = Field(None, description="what `seeds: auto` stands for")
     class_splits: ClassSplits = Field(
         1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
     )
@@ -83,7 +83,7 @@ class Study(StudySection):
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection, description="what is measured")
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
     reference_values: list[ReferenceSection] = Field([], description="rows of papers that are shown beside cells")
-    claims: list[ClaimSection] = Field([], description="claims, and what decides each")
+    compare: list[ComparisonSection] = Field([], description="comparisons of the study's own, which its page decides")
     report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
@@ -92,7 +92,7 @@ class Study(StudySection):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return auto_seeds.fill(recipes.fill(renamed(content))) if isinstance(content, dict) else content
+        return recipes.fill(renamed(content)) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod
@@ -108,7 +108,7 @@ class Study(StudySection):
 
     @property
     def digest(self) -> str:
-        """Of the settings that decide trials: another title, claim or figure does not change it."""
+        """Of the settings that decide trials: another title, comparison or figure does not change it."""
         deciding = self.model_dump(mode="json", include=set(DECIDING), exclude_defaults=True)
         for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
             if part.settings.get("rate") == TOLD:  # as before there was another
@@ -125,11 +125,6 @@ class Study(StudySection):
         """Whether wrong labels choose, at any noise rate, or divide the classes that fit from those that validate."""
         divided = self.search.tunes or self.search.protocol != "refit"
         return divided and any(self.search.chooses_by_observed(rate) for noise in self.noise for rate in noise.rates)
-
-    @property
-    def least_seeds(self) -> int:
-        """The seeds that each cell has at least."""
-        return len(self.seeds) if self.auto_seeds is None else self.auto_seeds.least
 
     @property
     def splits(self) -> int:
@@ -201,7 +196,43 @@ class Study(StudySection):
         if passes_on is not None:
             values = {k: v for k, v in values.items() if not k.startswith("backbone")}
             values |= {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
-        return grids.changed(self.training, values)
+        training = grids.changed(self.training, values)
+        return grids.changed(training, self._crop_of(training, cell.dataset))
+
+    def _crop_of(self, training: TrainingSection, dataset: str) -> dict[str, Any]:
+        """The size of random crops, where nothing says it: that of the images that evaluation sees."""
+        side, default = (
+            self.dataset(dataset).side,
+            discovery.defaults_of(discovery.find("dml.data.augment", training.augment)),
+        )
+        if side is None or default.get(CROP) in (None, side) or CROP in training.augment_settings:
+            return {}
+        return {"augment_settings": {**training.augment_settings, CROP: side}}
+
+    def with_pixels(self) -> Study:
+        """The study in which `resize: network` is the size and the filter that its networks' weights were trained for.
+
+        Images are squashed to the square, not cropped as in that training: docs/networks.md says why.
+
+        Raises
+        ------
+        LocatedError : its networks were trained for different pixels, or for no particular ones.
+        """
+        asked = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
+        if not asked:
+            return self
+        trainings = [grids.changed(self.training, grids.of("training", p)) for p in grids.combinations(self.axes)]
+        try:
+            own = models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
+        except ValueError as error:
+            message = f"{NETWORK}: {error}: expected a side in pixels, or {{side, interpolation, crop}}"
+            raise LocatedError(message, "datasets", asked[0], "resize") from None
+        sized = {"resize": replace(own, crop=None)}
+        datasets = [
+            DatasetSection(**{**dict(dataset), **sized}) if index in asked else dataset
+            for index, dataset in enumerate(self.datasets)
+        ]
+        return self.model_copy(update={"datasets": datasets})
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""

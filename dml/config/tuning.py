@@ -42,6 +42,4 @@ def budget_text(study: Study) -> str:
         return f"{NOT_TUNED}: each cell has one setting" if mark(study) else "one setting for each cell"
     text = f"{counted(search.trials, 'trial')} for each cell ({search.sampler})"
     text += ", which stops at its best step" if search.stop == "best" else ""
-    if search.warm_start:
-        text += f"; {search.warm_start} of them with what is best for its loss under an earlier condition"
     return f"{mark(study)}: {text}" if mark(study) else text

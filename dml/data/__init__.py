@@ -20,7 +20,7 @@ from dml.files import DataError
 
 __all__ = ["DataError"]
 
-PACKAGES = ("augment", "batches", "packing", "raw", "shards", "sources", "splits")
+PACKAGES = ("augment", "batches", "packing", "raw", "sources", "splits")
 
 
 def __getattr__(name: str) -> Any:

@@ -14,16 +14,12 @@ class Scores(dict[str, float]):
         no relevant row for them.
     per_query : with `keep`: columns level, index (row of the embeddings), label, and one for each retrieval metric, NaN
         if the query is excluded.
-    accuracy : of a compressed search: for each retrieval score the exact one, `(value, low, high)` with its 95%
-        interval, as estimated from queries that were searched both ways; and `search_recall`, the share of the exact
-        neighbours that was found.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.counts: dict[str, dict[str, int]] = {}
         self.per_query: pd.DataFrame | None = None
-        self.accuracy: dict[str, tuple[float, float, float]] = {}
 
 
 def per_class(per_query: pd.DataFrame) -> pd.DataFrame:

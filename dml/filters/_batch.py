@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -33,3 +36,10 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
                 f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
             )
     return codes
+
+
+def check_counts(low: int, **values: Any) -> None:
+    """Raise a ValueError unless settings are whole numbers, at least `low`."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
+            raise ValueError(f"{name}: expected a whole number, at least {low}; got {value!r}")

@@ -11,13 +11,13 @@ the warm-up every sample is kept and remembered, and no quantile is recorded, si
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from dml.filters._batch import checked_batch
+from dml.filters._batch import check_counts, checked_batch
 from dml.filters._memory import ALL, ClassMemory
 from dml.filters._ranking import SmoothTopR
 from dml.tensors import directions
@@ -51,8 +51,8 @@ class Selection(nn.Module):
     ):
         super().__init__()
         _check_rate(rate)
-        _check_counts(1, num_classes=num_classes, embedding_size=embedding_size, memory=memory, window=window)
-        _check_counts(0, warm_up=warm_up)
+        check_counts(1, num_classes=num_classes, embedding_size=embedding_size, memory=memory, window=window)
+        check_counts(0, warm_up=warm_up)
         self._fit, self._warm_up, self._steps = fit, warm_up, 0
         self.memory = ClassMemory(num_classes, embedding_size, memory)
         self.threshold = SmoothTopR(float(rate), window)
@@ -104,9 +104,3 @@ class Selection(nn.Module):
 def _check_rate(rate: Any) -> None:
     if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
         raise ValueError(f"rate: expected the share of wrong labels, 0 <= rate < 1; got {rate!r}")
-
-
-def _check_counts(low: int, **values: Any) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-            raise ValueError(f"{name}: expected a whole number, at least {low}; got {value!r}")

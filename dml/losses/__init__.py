@@ -40,7 +40,8 @@ from __future__ import annotations
 
 from dml import discovery
 from dml.losses._build import build, build_for, closed_form_of, own_rate_of
+from dml.losses._pair_loss import Memory
 
-__all__ = ["build", "build_for", "closed_form_of", "own_rate_of"]
+__all__ = ["Memory", "build", "build_for", "closed_form_of", "own_rate_of"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

@@ -3,11 +3,15 @@ from dml.losses._build import build as build
 from dml.losses._build import build_for as build_for
 from dml.losses._build import closed_form_of as closed_form_of
 from dml.losses._build import own_rate_of as own_rate_of
+from dml.losses._pair_loss import Memory as Memory
 from dml.losses.arcface import Arcface as Arcface
 from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
+from dml.losses.bootstrap_softmax import BootstrapSoftmax as BootstrapSoftmax
 from dml.losses.circle import Circle as Circle
 from dml.losses.components import Components as Components
 from dml.losses.contrastive import Contrastive as Contrastive
+from dml.losses.free import Free as Free
+from dml.losses.generalized_softmax import GeneralizedSoftmax as GeneralizedSoftmax
 from dml.losses.histogram import Histogram as Histogram
 from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
 from dml.losses.info_nce import InfoNce as InfoNce
@@ -19,6 +23,7 @@ from dml.losses.multi_similarity import MultiSimilarity as MultiSimilarity
 from dml.losses.proxy_anchor import ProxyAnchor as ProxyAnchor
 from dml.losses.proxy_nca import ProxyNca as ProxyNca
 from dml.losses.quadruplet import Quadruplet as Quadruplet
+from dml.losses.recall_at_k import RecallAtK as RecallAtK
 from dml.losses.smooth_ap import SmoothAp as SmoothAp
 from dml.losses.soft_triple import SoftTriple as SoftTriple
 from dml.losses.softmax import Softmax as Softmax

@@ -32,25 +32,30 @@ class Geometry:
     embeddings : (N, D) float; may require a gradient.
     measure : `euclidean` (d), `squared` (D) or `similarity` (s).
     normalize : divide rows by their L2 length first.
+    others : (M, D), constants to which the embeddings are compared beside themselves; None: none.
 
     Attributes
     ----------
-    matrix : (N, N) of `measure`. A loss may overwrite it. Distances are exactly 0 on the diagonal and for rows that are
-        equal up to rounding.
+    matrix : (N, N + M) of `measure`. A loss may overwrite it. Distances are exactly 0 on the diagonal and for rows that
+        are equal up to rounding.
     """
 
-    def __init__(self, embeddings: Tensor, measure: str, normalize: bool):
+    def __init__(self, embeddings: Tensor, measure: str, normalize: bool, others: Tensor | None = None):
         self._embeddings, self._similar = embeddings, measure == "similarity"
         x = full_precision(embeddings.detach())
+        if others is not None:
+            x = torch.cat((x, others.to(x.dtype)))
         self._inverse_length: Tensor | None = None
         if normalize:
-            x, self._inverse_length = unit_rows(x)
+            x, inverse_length = unit_rows(x)
+            self._inverse_length = inverse_length[: len(embeddings)]
         elif not self._similar:
             x = x - offset(x)
         self._x = x
         self._inverse: Tensor | None = None  # 1 / d
         with torch.autocast(x.device.type, enabled=False):
-            self.matrix = x @ x.T if self._similar else squared_distances(x, normalize)
+            count = len(embeddings)
+            self.matrix = x[:count] @ x.T if self._similar else squared_distances(x, normalize, count)
         if measure == "euclidean":
             squared, self.matrix = self.matrix, self.matrix.sqrt()
             self._inverse = torch.div(self.matrix, squared.add_(1e-30), out=squared)
@@ -62,7 +67,7 @@ class Geometry:
 
         Parameters
         ----------
-        derivative : (N, N), `over` times the derivative of `value` with respect to `matrix`; overwritten.
+        derivative : (N, N + M), `over` times the derivative of `value` with respect to `matrix`; overwritten.
         parameters : (parameter, derivative of `value` with respect to it).
         over : what `derivative` is still to be divided by.
         """
@@ -88,15 +93,17 @@ class Geometry:
 
 
 def _back(derivative: Tensor, x: Tensor, inverse_length: Tensor | None, similar: bool) -> Tensor:
-    """From the derivative (N, N) of similarities or squared distances of `x` to that of the embeddings, (N, D)."""
+    """From the derivative (N, N + M) of similarities or squared distances of `x` to that of the embeddings, (N, D)."""
+    count = len(derivative)
+    among, rows = derivative[:, :count], x[:count]
     with torch.autocast(x.device.type, enabled=False):
-        gradient = torch.addmm(derivative @ x, derivative.T, x)
+        gradient = torch.addmm(derivative @ x, among.T, rows)
     if not similar:
         # The terms in x_i itself are radial: for unit vectors, the projection below removes them.
-        radial = 0 if inverse_length is not None else (derivative.sum(1) + derivative.sum(0))[:, None] * x
+        radial = 0 if inverse_length is not None else (derivative.sum(1) + among.sum(0))[:, None] * rows
         gradient = gradient.neg_().add_(radial).mul_(2)
     if inverse_length is not None:
-        gradient -= x * (gradient * x).sum(1, keepdim=True)
+        gradient -= rows * (gradient * rows).sum(1, keepdim=True)
         gradient *= inverse_length
     return gradient
 

@@ -18,19 +18,20 @@ NEAR = 256  # floors
 
 
 @torch.no_grad()
-def squared_distances(x: Tensor, unit: bool) -> Tensor:
-    """|x_i - x_j|^2 of rows (N, D), detached: (N, N), exactly 0 on the diagonal and between equal rows.
+def squared_distances(x: Tensor, unit: bool, anchors: int | None = None) -> Tensor:
+    """|x_i - x_j|^2 of rows (N, D), detached: (A, N), exactly 0 on the diagonal and between equal rows.
 
-    unit : all rows have the length 1, or are zero.
+    unit : all rows have the length 1, or are zero. anchors : A, the first rows, whose distances are wanted; None: all.
     """
+    anchors = len(x) if anchors is None else anchors
     norms = x.square().sum(1)
-    matrix = squared_between(x, norms, x, norms)
-    again = _again(x, norms, matrix) if len(x) and x.dtype != torch.float64 and may_look(x) else None
+    matrix = squared_between(x[:anchors], norms[:anchors], x, norms)
+    again = _again(x, norms, matrix) if anchors and x.dtype != torch.float64 and may_look(x) else None
     floor = FLOOR * torch.finfo(matrix.dtype).eps
     if unit:
         torch.threshold_(matrix, 2 * floor, 0.0)
     else:
-        above = matrix > (norms[:, None] + norms).mul_(floor)
+        above = matrix > (norms[:anchors, None] + norms).mul_(floor)
         matrix.clamp_(min=0).mul_(above)
     if again is not None:
         rows, near, exact = again
@@ -52,7 +53,7 @@ def near_limit(dtype: torch.dtype) -> float:
 def _again(x: Tensor, norms: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
     """Rows with a near pair, int64 (R,), which of their pairs are near, and their squared distances: (R, N) both."""
     limit = near_limit(x.dtype)
-    rows = (matrix.fill_diagonal_(torch.inf).amin(1) < (norms + norms.max()) * limit).nonzero()[:, 0]
+    rows = (matrix.fill_diagonal_(torch.inf).amin(1) < (norms[: len(matrix)] + norms.max()) * limit).nonzero()[:, 0]
     if not len(rows):
         return None
     sums = norms[rows, None] + norms

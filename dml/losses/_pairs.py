@@ -20,17 +20,22 @@ Costs = Callable[[Tensor], tuple[Cost, Cost]]
 
 
 def mean_over_pairs(
-    costs: Costs, geometry: Geometry, labels: Tensor, tuples: Form, reduction: str, boundary: Tensor | None = None
+    costs: Costs,
+    geometry: Geometry,
+    positives: Tensor,
+    negatives: Tensor,
+    reduction: str,
+    boundary: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The loss and `active_share`, the share of the pairs that cost something: 0-d both.
 
     Parameters
     ----------
+    positives, negatives : how often each pair counts, of the matrix's shape; overwritten.
     reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive cost) or `sum`.
     boundary : (N, 1), differentiable; subtracted from each anchor's row of the matrix before `costs`.
     """
     matrix = geometry.matrix if boundary is None else geometry.matrix.sub_(boundary.detach())
-    positives, negatives = pair_weights(labels, tuples, matrix.dtype)
     count = positives.sum() + negatives.sum()
     as_positive, as_negative = costs(matrix)
     pull, push = as_positive.weighted(positives), as_negative.weighted(negatives)

@@ -1,36 +1,100 @@
-"""What losses with learned centres of classes share: the centres, their checks and cosines."""
+"""What losses with learned centres of classes share: the centres, their attributes, and cosines with them."""
 
 from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from dml.losses._forms import Form
 from dml.losses._rows import prepared, products, unit
 from dml.losses._settings import check_classes, check_size, checked_labels
 from dml.settings import check_above
+from dml.types import LogUniform, Space
 
 
-def new_proxies(num_classes: int, embedding_size: int, centers: int = 1) -> nn.Parameter:
-    """Centres (num_classes, embedding_size), or (num_classes, centers, embedding_size) of several; not drawn yet."""
-    for name, value in (("num_classes", num_classes), ("embedding_size", embedding_size), ("centers", centers)):
-        check_above(name, value, 0)
-    return nn.Parameter(torch.empty(num_classes, *(() if centers == 1 else (centers,)), embedding_size))
+class ProxyLoss(nn.Module):
+    """The base of losses that compare samples with learned centres of classes, its `parameters()`.
 
+    Parameters
+    ----------
+    num_classes : C; labels are 0 .. C - 1.
+    embedding_size : D.
+    normalize : L2-normalise the embeddings (centres always are).
+    centers : per class.
+    sampled : the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
+        from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
+        Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
 
-def draw(proxies: Tensor, generator: torch.Generator | None = None) -> None:
-    """Draw centres anew, uniform in direction."""
-    nn.init.normal_(proxies, std=proxies.shape[-1] ** -0.5, generator=generator)
-
-
-def similarities(embeddings: Tensor, labels: Tensor, proxies: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
-    """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
-
-    Raises
-    ------
-    ValueError : other shapes or types than the loss was built for.
+    Attributes
+    ----------
+    proxies : (C, D), or (C, centers, D) of several.
     """
-    labels = checked_labels(embeddings, labels)
-    check_size(embeddings, proxies.shape[-1])
-    check_classes(labels, len(proxies))
-    x = prepared(embeddings, normalize)
-    return products(x, unit(proxies.to(x.dtype).flatten(0, -2))).view(len(x), *proxies.shape[:-1]), labels
+
+    uses_tuples: ClassVar[bool] = False
+    per_sample: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[Mapping[str, Any]] = {}
+    exact: ClassVar[bool] = False  # without normalisation all is in float64
+    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
+
+    def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1, sampled: float = 1.0):
+        super().__init__()
+        for name, value in (("num_classes", num_classes), ("embedding_size", embedding_size), ("centers", centers)):
+            check_above(name, value, 0)
+        if not 0 < sampled <= 1:
+            raise ValueError(f"sampled: expected a share in (0, 1]; got {sampled!r}")
+        self.normalize, self.centers, self.sampled = normalize, centers, sampled
+        self.stats: dict[str, Tensor] = {}
+        self.proxies = nn.Parameter(torch.empty(num_classes, *(() if centers == 1 else (centers,)), embedding_size))
+        self.reset()
+
+    def reset(self, generator: torch.Generator | None = None) -> None:
+        """Draw new centres, uniform in direction."""
+        nn.init.normal_(self.proxies, std=self.proxies.shape[-1] ** -0.5, generator=generator)
+
+    def similarities(self, embeddings: Tensor, labels: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
+        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
+
+        With `sampled`, C is the number of sampled classes, and labels are among these.
+
+        Raises
+        ------
+        ValueError : other shapes or types than the loss was built for.
+        """
+        labels = checked_labels(embeddings, labels)
+        check_size(embeddings, self.proxies.shape[-1])
+        check_classes(labels, len(self.proxies))
+        proxies: Tensor = self.proxies
+        count, *several = proxies.shape[:-1]
+        taken = min(count, max(math.ceil(self.sampled * count), len(labels)))
+        if taken < count:
+            order = torch.rand(count).to(labels.device, non_blocking=True)
+            order[labels] = 2.0  # before all others
+            classes = order.topk(taken).indices.sort().values
+            proxies, labels = proxies.index_select(0, classes), torch.searchsorted(classes, labels)
+        x = prepared(embeddings.double() if self.exact and not normalize else embeddings, normalize)
+        return products(x, unit(proxies.to(x.dtype).flatten(0, -2))).view(len(x), taken, *several), labels
+
+
+class SampleLoss(ProxyLoss):
+    """The mean of a loss of each sample."""
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
+        losses, _ = self.per_tuple(embeddings, labels)
+        return losses.sum() / max(len(losses), 1)
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each sample's loss, and weight 1: (N,) both."""
+        losses = self.each(*self.similarities(embeddings, labels, self.normalize))
+        losses = losses.to(torch.promote_types(embeddings.dtype, torch.float32))
+        return losses, torch.ones_like(losses)
+
+    @abstractmethod
+    def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
+        """similarities (N, C) or (N, C, centers), labels int64 (N,) -> (N,)."""

@@ -32,7 +32,7 @@ def all_triplets(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sum over all triplets, number of active ones, and the sum's derivative.
 
-    distances, positives, negatives (N, N), the masks 0 and 1 -> (0-d, 0-d float64, (N, N)).
+    distances, positives, negatives (N, N) or, without `swap`, (N, M), the masks 0 and 1 -> (0-d, 0-d float64, as they).
     """
     n = len(distances)
     if may_look(distances):
@@ -80,7 +80,7 @@ def listed_triplets(
 def _sweep(
     distances: Tensor, negatives: Tensor, margin: float, swap: bool, anchors: Tensor, others: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    n = max(len(distances), 1)
+    n = max(distances.shape[1], 1)
     gradient = torch.zeros_like(distances)
     value = distances.new_zeros(())
     active = torch.zeros((), dtype=torch.float64, device=distances.device)
@@ -111,7 +111,7 @@ def _sweep(
 
 
 def _sort(distances: Tensor, positives: Tensor, negatives: Tensor, margin: float) -> tuple[Tensor, Tensor, Tensor]:
-    n = max(len(distances), 1)
+    n = max(distances.shape[1], 1)
     value = distances.new_zeros(())
     active = torch.zeros((), dtype=torch.float64, device=distances.device)
     gradients = []

@@ -18,18 +18,17 @@ search 0.01 to 100 and 0 to 0.9 on CUB-200-2011). The rate of the weights is tha
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, similarities
+from dml.losses._proxies import SampleLoss
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 
-class Arcface(nn.Module):
+class Arcface(SampleLoss):
     """A classifier by angles, with a margin for the right class. Its weights are `parameters()`.
 
     Parameters
@@ -41,16 +40,12 @@ class Arcface(nn.Module):
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.
     scale : s; > 0.
     centers : per class.
+    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : has no effect.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(8, 128), "margin": Uniform(0.0, 0.8)}
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,
@@ -61,38 +56,23 @@ class Arcface(nn.Module):
         factor: float = 1.0,
         scale: float = 64.0,
         centers: int = 1,
+        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__()
+        super().__init__(num_classes, embedding_size, True, centers, sampled)
         check_above("scale", scale, 0)
         if not 0 <= margin <= math.pi / 2:
             raise ValueError(f"margin: expected 0 to pi / 2 (radians), got {margin}")
         if cosine_margin < 0 or factor < 1:
             raise ValueError(f"expected cosine_margin >= 0 and factor >= 1, got {cosine_margin} and {factor}")
         self.margin, self.cosine_margin, self.factor, self.scale = margin, cosine_margin, factor, scale
-        self.centers, self.normalize = centers, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.proxies = new_proxies(num_classes, embedding_size, centers)
-        self.reset()
 
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new weights, uniform in direction."""
-        draw(self.proxies, generator)
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, _ = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(losses), 1)
-
-    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each sample's loss, and weight 1: (N,) both."""
-        cosines, labels = similarities(embeddings, labels, self.proxies, True)
-        if self.centers > 1:
-            cosines = cosines.amax(2)
+    def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
+        """Cosines (N, C) or (N, C, centers), labels int64 (N,) -> (N,)."""
+        cosines = similarities.amax(2) if self.centers > 1 else similarities
         own = cosines.gather(1, labels[:, None])
         logits = self.scale * cosines.scatter(1, labels[:, None], self._with_margin(own))
-        losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
-        return losses, torch.ones_like(losses)
+        return torch.nn.functional.cross_entropy(logits, labels, reduction="none")
 
     def _with_margin(self, cosines: Tensor) -> Tensor:
         """(N, 1) -> (N, 1)."""

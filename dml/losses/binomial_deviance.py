@@ -11,19 +11,21 @@ search.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form, pair_weights
-from dml.losses._geometry import Geometry, dot
+from dml.losses._geometry import dot
+from dml.losses._pair_loss import PairLoss
 from dml.losses._settings import checked_labels
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 
-class BinomialDeviance(nn.Module):
+class BinomialDeviance(PairLoss):
     """A logistic loss on the similarity of each pair, positives and negatives averaged separately.
 
     Parameters
@@ -32,32 +34,34 @@ class BinomialDeviance(nn.Module):
     beta : the similarity that separates positive from negative pairs.
     negative_cost : C, how many times steeper the loss is for negatives; > 0.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "alpha": LogUniform(0.5, 10),
         "beta": Uniform(0.0, 0.9),
         "negative_cost": LogUniform(1, 50),
     }
 
-    def __init__(self, alpha: float = 2.0, beta: float = 0.5, negative_cost: float = 25.0, normalize: bool = True):
-        super().__init__()
+    def __init__(
+        self,
+        alpha: float = 2.0,
+        beta: float = 0.5,
+        negative_cost: float = 25.0,
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
         check_above("alpha", alpha, 0)
         check_above("negative_cost", negative_cost, 0)
-        self.alpha, self.beta, self.negative_cost, self.normalize = alpha, beta, negative_cost, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.alpha, self.beta, self.negative_cost = alpha, beta, negative_cost
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples, form=pair_weights)
         above = geometry.matrix.sub_(self.beta)
-        positives, negatives = pair_weights(labels, tuples, above.dtype)
         positives.div_(positives.sum().clamp(min=1))
         negatives.div_(negatives.sum().clamp(min=1))
         slope_positive, slope_negative = -self.alpha, self.alpha * self.negative_cost

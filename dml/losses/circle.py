@@ -11,20 +11,21 @@ Search space: around the paper's gamma 80 and m 0.4 for fine-grained images, wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
+from dml.losses._forms import Form
+from dml.losses._pair_loss import PairLoss
 from dml.losses._settings import checked_labels
 from dml.losses.info_nce import log_sum_exp
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 
-class Circle(nn.Module):
+class Circle(PairLoss):
     """Weighs each similarity by how far it is from its optimum.
 
     Parameters
@@ -32,29 +33,30 @@ class Circle(nn.Module):
     margin : m, the relaxation; 0 to 1.
     gamma : sharpness; > 0.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"gamma": LogUniform(20, 320), "margin": Uniform(0.1, 0.6)}
 
-    def __init__(self, margin: float = 0.4, gamma: float = 80.0, normalize: bool = True):
-        super().__init__()
+    def __init__(
+        self,
+        margin: float = 0.4,
+        gamma: float = 80.0,
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
         check_above("gamma", gamma, 0)
         if not 0 <= margin <= 1:
             raise ValueError(f"margin: expected 0 to 1, got {margin}")
-        self.margin, self.gamma, self.normalize = margin, gamma, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.margin, self.gamma = margin, gamma
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples)
         similarities = geometry.matrix
-        positives, negatives = pair_masks(labels, tuples, similarities.dtype)
         both = positives.amax(1, keepdim=True) * negatives.amax(1, keepdim=True) if len(labels) else positives
         weights = torch.relu(1 + self.margin - similarities).mul_(-self.gamma)
         pull, pulled = log_sum_exp((similarities - (1 - self.margin)).mul_(weights), positives)

@@ -11,20 +11,22 @@ sqrt(2) of orthogonal embeddings, and not near 0, where all pairs cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._costs import Cost, HalfSquare, Hinge, Linear
-from dml.losses._forms import Form
+from dml.losses._forms import Form, pair_weights
 from dml.losses._geometry import Geometry
+from dml.losses._pair_loss import PairLoss
 from dml.losses._pairs import each_pair, mean_over_pairs
 from dml.losses._settings import REDUCTIONS, checked_labels
 from dml.settings import check_choice
 from dml.types import Choice, Space, Uniform
 
 
-class Contrastive(nn.Module):
+class Contrastive(PairLoss):
     """Pulls positive pairs together and pushes negative pairs to at least `margin`.
 
     Parameters
@@ -33,6 +35,7 @@ class Contrastive(nn.Module):
     form : `hadsell` or `squared`.
     reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive loss) or `sum`.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
 
     Example
     -------
@@ -41,39 +44,40 @@ class Contrastive(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "margin": Uniform(0.3, 1.4),
         "form": Choice(("hadsell", "squared")),
     }
 
-    def __init__(self, margin: float = 1.0, form: str = "hadsell", reduction: str = "mean", normalize: bool = True):
-        super().__init__()
+    def __init__(
+        self,
+        margin: float = 1.0,
+        form: str = "hadsell",
+        reduction: str = "mean",
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
         check_choice("form", form, ("hadsell", "squared"))
         check_choice("reduction", reduction, REDUCTIONS)
-        self.margin, self.form, self.reduction, self.normalize = margin, form, reduction, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.margin, self.form, self.reduction = margin, form, reduction
+        self._measure = "euclidean" if form == "hadsell" else "squared"
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        value, active = mean_over_pairs(self._costs, self._geometry(embeddings), labels, tuples, self.reduction)
+        compared = self.compare(embeddings, labels, tuples, self._measure, pair_weights)
+        value, active = mean_over_pairs(self._costs, *compared, self.reduction)
         self.stats = {"active_share": active}
         return value
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
         labels = checked_labels(embeddings, labels)
-        return each_pair(self._costs, self._geometry(embeddings), labels, tuples)
+        return each_pair(self._costs, Geometry(embeddings, self._measure, self.normalize), labels, tuples)
 
     def _costs(self, d: Tensor) -> tuple[Cost, Cost]:
         """A pair's cost as a positive and as a negative; d is squared for the form `squared`."""
         if self.form == "hadsell":
             return HalfSquare(d), HalfSquare(self.margin - d)
         return Linear(d), Hinge(self.margin - d)
-
-    def _geometry(self, embeddings: Tensor) -> Geometry:
-        return Geometry(embeddings, "euclidean" if self.form == "hadsell" else "squared", self.normalize)

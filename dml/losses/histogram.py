@@ -17,50 +17,47 @@ Search space: the poster reports that the number of nodes hardly matters; one do
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
+from dml.losses._forms import Form
+from dml.losses._pair_loss import PairLoss
 from dml.losses._settings import checked_labels
 from dml.types import Choice, Space
 
 
-class Histogram(nn.Module):
+class Histogram(PairLoss):
     """The overlap of the histograms of positive and negative similarities.
 
     Parameters
     ----------
     bins : number R of nodes, both ends included, >= 2: 201 gives a step of 0.01.
     normalize : L2-normalise the embeddings; if False, they should have unit length already.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"bins": Choice((51, 101, 201, 401))}
 
-    def __init__(self, bins: int = 201, normalize: bool = True):
-        super().__init__()
+    def __init__(self, bins: int = 201, normalize: bool = True, memory: Mapping[str, Any] | None = None):
+        super().__init__(normalize, memory)
         if isinstance(bins, bool) or int(bins) != bins or bins < 2:
             raise ValueError(f"bins: expected a whole number of nodes >= 2; got {bins!r}")
-        self.bins, self.normalize = int(bins), normalize
-        self.stats: dict[str, Tensor] = {}
+        self.bins = int(bins)
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar in [0, 1]."""
         labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples)
         similarities = geometry.matrix
         beyond = None if self.normalize else similarities.abs() > 1
         place = similarities.clamp_(-1, 1).add_(1).mul_((self.bins - 1) / 2)
-        positives, negatives = pair_masks(labels, tuples, place.dtype)
         if tuples is not None:
-            positives, negatives = torch.maximum(positives, positives.T), torch.maximum(negatives, negatives.T)
+            for among in (positives[:, : len(labels)], negatives[:, : len(labels)]):
+                among.copy_(torch.maximum(among, among.T))
         # Three histograms, one after the other: negatives, positives, and the pairs that do not count.
         below = place.floor().clamp_(max=self.bins - 2).nan_to_num_(nan=0.0)  # a valid index; the share stays NaN
         share = place.sub_(below).flatten().double()  # float32 sums of 10^7 terms would lose the small ones

@@ -14,22 +14,23 @@ has 0.1; contrastive language-image training ends at 0.01).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
+from dml.losses._forms import Form
+from dml.losses._pair_loss import PairLoss
 from dml.losses._settings import checked_labels
-from dml.settings import check_above
+from dml.settings import check_above, check_choice
 from dml.types import Choice, LogUniform, Space
 
 FORMS = ("nt_xent", "supcon_out", "supcon_in")
 HIDDEN = -1e30  # the exponent of a pair that is not in a sum
 
 
-class InfoNce(nn.Module):
+class InfoNce(PairLoss):
     """A softmax over the batch: each positive against the anchor's negatives.
 
     Parameters
@@ -37,29 +38,29 @@ class InfoNce(nn.Module):
     temperature : t; > 0.
     form : `nt_xent`, `supcon_out` or `supcon_in`.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.01, 1.0), "form": Choice(FORMS)}
 
-    def __init__(self, temperature: float = 0.1, form: str = "supcon_out", normalize: bool = True):
-        super().__init__()
+    def __init__(
+        self,
+        temperature: float = 0.1,
+        form: str = "supcon_out",
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
         check_above("temperature", temperature, 0)
-        if form not in FORMS:
-            raise ValueError(f"form: expected {', '.join(FORMS)}; got {form!r}")
-        self.temperature, self.form, self.normalize = temperature, form, normalize
-        self.stats: dict[str, Tensor] = {}
+        check_choice("form", form, FORMS)
+        self.temperature, self.form = temperature, form
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples)
         exponents = geometry.matrix.div_(self.temperature)
-        positives, negatives = pair_masks(labels, tuples, exponents.dtype)
         counts = positives.sum(1, keepdim=True)
         self.stats = {"anchor_share": counts.sign().sum() / max(len(labels), 1)}
         if self.form == "nt_xent":

@@ -1,45 +1,18 @@
 """Linear discriminant analysis of the features, by the observed classes: a baseline in closed form, not a loss.
 
-Nothing is trained: a trial fits the head to the features of the training images once (`dml.training.closed_form` has
-the equations), and the value is 0. The features are those of the study's backbone if it is pretrained or frozen, else
-pixels. The shrinkage is chosen on held-out
-training classes.
+`dml.training.closed_form` has the equations. The shrinkage is chosen on held-out training classes.
 
 R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7 (1936).
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from torch import Tensor, nn
-
-from dml.losses._forms import Form
-from dml.losses._settings import nothing
-from dml.types import Space
+from dml.losses._untrained import Untrained
 
 
-class Lda(nn.Module):
-    """A loss of 0, which asks a trial for a head in closed form.
+class Lda(Untrained):
+    """No parameters but `normalize`, which has no effect."""
 
-    Parameters
-    ----------
-    normalize : has no effect, since the value is 0.
-    """
-
-    version: ClassVar[int] = 1
     closed_form: ClassVar[str] = "lda"
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
-    search_space: ClassVar[dict[str, Space]] = {}
-
-    def __init__(self, normalize: bool = True):
-        super().__init__()
-        self.normalize = normalize
-        self.stats: dict[str, Tensor] = {}
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,); tuples are ignored -> scalar 0, or NaN if an embedding is not finite."""
-        return nothing(embeddings, labels)

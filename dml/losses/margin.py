@@ -13,21 +13,23 @@ steps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._costs import Cost, Hinge
-from dml.losses._forms import Form
+from dml.losses._forms import Form, pair_weights
 from dml.losses._geometry import Geometry
+from dml.losses._pair_loss import PairLoss
 from dml.losses._pairs import each_pair, mean_over_pairs
 from dml.losses._settings import REDUCTIONS, check_classes, checked_labels
 from dml.settings import check_choice
 from dml.types import LogUniform, Space, Uniform
 
 
-class Margin(nn.Module):
+class Margin(PairLoss):
     """Positive pairs closer than beta - margin, negative pairs farther than beta + margin.
 
     Parameters
@@ -38,13 +40,10 @@ class Margin(nn.Module):
     num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
     reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
     own_rate: ClassVar[Space] = LogUniform(1e-4, 1e-1)
 
@@ -56,26 +55,26 @@ class Margin(nn.Module):
         num_classes: int | None = None,
         reduction: str = "nonzero",
         normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
     ):
-        super().__init__()
+        super().__init__(normalize, memory)
         check_choice("beta_per", beta_per, ("class", "all", "none"))
         check_choice("reduction", reduction, REDUCTIONS)
         if beta_per == "class" and (num_classes is None or num_classes < 1):
             raise ValueError(f"num_classes: beta_per='class' needs the number of classes; got {num_classes!r}")
-        self.margin, self.beta_per, self.reduction, self.normalize = margin, beta_per, reduction, normalize
+        self.margin, self.beta_per, self.reduction = margin, beta_per, reduction
         start = torch.full((num_classes if beta_per == "class" and num_classes else 1,), float(beta))
         if beta_per == "none":
             self.register_buffer("beta", start)
         else:
             self.beta = nn.Parameter(start)
-        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1, tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "euclidean", self.normalize)
-        beta = self._beta_of(labels, geometry)
-        value, active = mean_over_pairs(self._costs, geometry, labels, tuples, self.reduction, beta)
+        compared = self.compare(embeddings, labels, tuples, "euclidean", pair_weights)
+        beta = self._beta_of(labels, compared[0])
+        value, active = mean_over_pairs(self._costs, *compared, self.reduction, beta)
         self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
         return value
 

@@ -18,15 +18,17 @@ whitening.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._attach import attach
 from dml.losses._forms import Form, pair_masks
 from dml.losses._geometry import Geometry
+from dml.losses._pair_loss import PairLoss
 from dml.losses._rows import nothing, positions
 from dml.losses._settings import checked_labels
 from dml.settings import check_above
@@ -36,7 +38,7 @@ HIDDEN = 1e30  # excludes an entry from a maximum or minimum
 LEAST = -80.0  # smaller exponents count as -infinity: `exp` of them takes ten times as long and is lost beside 1
 
 
-class MultiSimilarity(nn.Module):
+class MultiSimilarity(PairLoss):
     """Weighs each pair by its own similarity and by the similarities of its anchor's other pairs.
 
     Parameters
@@ -46,12 +48,10 @@ class MultiSimilarity(nn.Module):
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates within a pair.
     normalize : L2-normalise the embeddings; `loop` requires it.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "alpha": LogUniform(0.5, 20),
         "beta": LogUniform(5, 100),
@@ -66,15 +66,14 @@ class MultiSimilarity(nn.Module):
         synthesis: str = "none",
         points: int = 2,
         normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
     ):
-        super().__init__()
+        super().__init__(normalize, memory, "counted" if synthesis == "none" else "removed")
         check_above("alpha", alpha, 0)
         check_above("beta", beta, 0)
-        between_pairs.check(synthesis, points, normalize)
-        self.alpha, self.beta, self.base, self.normalize = alpha, beta, base, normalize
+        between_pairs.check(synthesis, points, normalize, memory)
+        self.alpha, self.beta, self.base = alpha, beta, base
         self.synthesis, self.points = synthesis, points
-        self.left_out = "counted" if synthesis == "none" else "removed"
-        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
@@ -83,9 +82,8 @@ class MultiSimilarity(nn.Module):
             return nothing(embeddings)
         if self.synthesis != "none":
             return self._synthetic(embeddings, labels, tuples)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples)
         similarities = geometry.matrix
-        positives, negatives = pair_masks(labels, tuples, similarities.dtype)
         self.stats = {"anchor_share": (positives.sum(1) + negatives.sum(1)).sign().mean()}
         pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
         push, push_gradient = soft_count(similarities, negatives, self.beta, self.base)

@@ -11,18 +11,18 @@ that of `proxy_nca`; the paper has 100 times the network's rate.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, similarities
+from dml.losses._proxies import ProxyLoss
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 
-class ProxyAnchor(nn.Module):
+class ProxyAnchor(ProxyLoss):
     """Each proxy is an anchor that pulls its class's samples and pushes all others, the hard ones most.
 
     Parameters
@@ -31,16 +31,12 @@ class ProxyAnchor(nn.Module):
     embedding_size : D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
+    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings (proxies always are).
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"alpha": LogUniform(8, 64), "margin": Uniform(0.0, 0.4)}
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,
@@ -48,24 +44,18 @@ class ProxyAnchor(nn.Module):
         embedding_size: int,
         alpha: float = 32.0,
         margin: float = 0.1,
+        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__()
+        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("alpha", alpha, 0)
         if margin < 0:
             raise ValueError(f"margin: expected 0 or more, got {margin}")
-        self.alpha, self.margin, self.normalize = alpha, margin, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.proxies = new_proxies(num_classes, embedding_size)
-        self.reset()
-
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new proxies, uniform in direction."""
-        draw(self.proxies, generator)
+        self.alpha, self.margin = alpha, margin
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = similarities(embeddings, labels, self.proxies, self.normalize)
+        found, labels = self.similarities(embeddings, labels, self.normalize)
         count = found.shape[1]
         own = labels[:, None] == torch.arange(count, device=labels.device)
         away = torch.where(own, float("-inf"), self.alpha * (found + self.margin))

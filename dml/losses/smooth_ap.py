@@ -16,69 +16,95 @@ Search space: around the paper's t = 0.01 (its table 6 has 0.001 to 0.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
+from dml.losses._forms import Form
+from dml.losses._pair_loss import PairLoss
+from dml.losses._rows import full_precision
 from dml.losses._settings import checked_labels, may_look
 from dml.settings import check_above
 from dml.types import LogUniform, Space
 
 
-class SmoothAp(nn.Module):
+class ListLoss(PairLoss):
+    """The base of losses by the smooth ranks of each anchor's positives: 1 - the mean over anchors of their gains.
+
+    Without normalisation all is in float64: differences of similarities are divided by a small temperature.
+    """
+
+    temperature: float
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        labels, x = checked_labels(embeddings, labels), full_precision(embeddings)
+        geometry, positives, negatives = self.compare(x if self.normalize else x.double(), labels, tuples)
+        value, derivative, lists = self._one_minus(geometry.matrix, positives, negatives)
+        self.stats = {"anchor_share": lists / max(len(labels), 1)}
+        over = lists.clamp(min=1)
+        return geometry.finish(value / over, derivative, over=over * self.temperature).to(x.dtype)
+
+    @abstractmethod
+    def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
+        """What positives add to the score, and its derivatives with respect to both ranks; (B, 1) each.
+
+        Parameters
+        ----------
+        right, rank : smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B, 1).
+        """
+
+    def _one_minus(self, similarities: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The sum over anchors of 1 - their gains, `temperature` times its derivative, and the number of anchors.
+
+        similarities, positives, negatives (N, M), the masks 0 and 1 -> (0-d, (N, M), 0-d).
+        """
+        counts = positives.sum(1)
+        lists = counts.sign().sum()
+        value, derivative = lists.clone(), torch.zeros_like(similarities)
+        for anchors, items in _pairs(positives):
+            row = torch.arange(len(anchors), device=anchors.device)
+            above = similarities[anchors]
+            above = torch.sigmoid(above.sub_(above[row, items, None]).div_(self.temperature))
+            others, strangers = positives[anchors], negatives[anchors]
+            weight = others[row, items, None]
+            others[row, items] = 0
+            right = 1 + (above * others).sum(1, keepdim=True)
+            rank = right + (above * strangers).sum(1, keepdim=True)
+            gained, by_right, by_rank = self.gain(right, rank, counts[anchors, None].clamp(min=1))
+            value -= (weight * gained).sum()
+            slope = others.mul_(by_right + by_rank).add_(strangers.mul_(by_rank))
+            slope.mul_(weight.neg()).mul_(above).mul_(1 - above)
+            slope[row, items] -= slope.sum(1)
+            derivative.index_add_(0, anchors, slope)
+        return value, derivative, lists
+
+
+class SmoothAp(ListLoss):
     """One minus the average precision of each anchor's list, with a smooth rank.
 
     Parameters
     ----------
     temperature : t, of the sigmoid; > 0.
     normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.001, 0.1)}
 
-    def __init__(self, temperature: float = 0.01, normalize: bool = True):
-        super().__init__()
+    def __init__(self, temperature: float = 0.01, normalize: bool = True, memory: Mapping[str, Any] | None = None):
+        super().__init__(normalize, memory)
         check_above("temperature", temperature, 0)
-        self.temperature, self.normalize = temperature, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.temperature = temperature
 
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "similarity", self.normalize)
-        similarities = geometry.matrix
-        positives, negatives = pair_masks(labels, tuples, similarities.dtype)
-        counts = positives.sum(1)
-        lists = counts.sign().sum()
-        self.stats = {"anchor_share": lists / max(len(labels), 1)}
-        value, derivative = lists.clone(), torch.zeros_like(similarities)
-        for anchors, items in _pairs(positives):
-            row = torch.arange(len(anchors), device=anchors.device)
-            above = similarities[anchors]
-            own = above[row, items, None]
-            above = torch.sigmoid(above.sub_(own).div_(self.temperature))
-            others = positives[anchors]
-            others[row, items] = 0
-            strangers = negatives[anchors]
-            right = 1 + (above * others).sum(1, keepdim=True)
-            rank = right + (above * strangers).sum(1, keepdim=True)
-            weight = (positives[anchors, items] / counts[anchors].clamp(min=1))[:, None]
-            value -= (weight * right / rank).sum()
-            share = others.mul_((rank - right) / rank.square()).sub_(strangers.mul_(right / rank.square()))
-            slope = share.mul_(weight).mul_(above).mul_(1 - above).neg_()  # of 1 - the average precision
-            slope[row, items] -= slope.sum(1)
-            derivative.index_add_(0, anchors, slope)
-        over = lists.clamp(min=1)
-        return geometry.finish(value / over, derivative, over=over * self.temperature)
+    def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
+        """The precision at the positive."""
+        share = 1 / (rank * count)
+        return right * share, share, -right / rank * share
 
 
 def _pairs(positives: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -89,5 +115,5 @@ def _pairs(positives: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         yield from zip(rows.split(max(count, 1)), columns.split(max(count, 1)), strict=True)
         return
     rows = torch.arange(count, device=positives.device)
-    for column in range(count):
+    for column in range(positives.shape[1]):
         yield rows, torch.full_like(rows, column)

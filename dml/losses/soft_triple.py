@@ -13,19 +13,19 @@ Search space: around the paper's lambda 20, gamma 0.1 and delta 0.01 (its sectio
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, similarities
+from dml.losses._proxies import ProxyLoss
 from dml.losses._rows import products, safe_root, unit
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 
-class SoftTriple(nn.Module):
+class SoftTriple(ProxyLoss):
     """A classifier with several centres per class, of which each sample takes the nearest softly.
 
     Parameters
@@ -41,16 +41,11 @@ class SoftTriple(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "scale": LogUniform(5, 50),
         "gamma": LogUniform(0.03, 0.3),
         "margin": Uniform(0.0, 0.3),
     }
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,
@@ -63,24 +58,16 @@ class SoftTriple(nn.Module):
         merging: float = 0.2,
         normalize: bool = True,
     ):
-        super().__init__()
+        super().__init__(num_classes, embedding_size, normalize, centers)
         check_above("scale", scale, 0)
         check_above("gamma", gamma, 0)
         if margin < 0 or merging < 0:
             raise ValueError(f"expected margin >= 0 and merging >= 0, got {margin} and {merging}")
         self.scale, self.gamma, self.margin, self.merging = scale, gamma, margin, merging
-        self.centers, self.normalize = centers, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.proxies = new_proxies(num_classes, embedding_size, centers)
-        self.reset()
-
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new centres, uniform in direction."""
-        draw(self.proxies, generator)
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = similarities(embeddings, labels, self.proxies, self.normalize)
+        found, labels = self.similarities(embeddings, labels, self.normalize)
         if not len(labels):
             return found.sum()
         logits = found

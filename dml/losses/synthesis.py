@@ -44,7 +44,7 @@ class Hardest(NamedTuple):
     mask: Tensor  # bool (P, P): both pairs are valid, and of different classes
 
 
-def check(synthesis: str, points: int, normalize: bool) -> None:
+def check(synthesis: str, points: int, normalize: bool, memory: object = None) -> None:
     """Raise a ValueError unless these settings of a loss are valid together."""
     if synthesis not in SYNTHESES:
         raise ValueError(f"synthesis: expected one of {', '.join(SYNTHESES)}, got {synthesis!r}")
@@ -54,6 +54,8 @@ def check(synthesis: str, points: int, normalize: bool) -> None:
         raise ValueError(
             "synthesis='loop' runs along the unit sphere: expected normalize=True, got False (or use 'loop_linear')"
         )
+    if synthesis != "none" and memory is not None:
+        raise ValueError("memory: expected none with a synthesis, which is between positive pairs of the batch")
 
 
 def positive_pairs(labels: Tensor) -> PositivePairs:

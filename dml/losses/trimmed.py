@@ -67,6 +67,8 @@ class Trimmed(nn.Module):
             parts = {n: discovery.find("dml.losses", n) for n in discovery.names("dml.losses")}
             able = [n for n, part in parts.items() if issubclass(part, PerTupleLoss)]
             raise ValueError(f"loss: {name!r} has no loss for each tuple. Choices: {', '.join(able)}")
+        if getattr(inner, "memory", None) is not None:
+            raise ValueError(f"loss: {name!r} has no loss for each pair with a memory: remove its memory")
         self.loss = inner
         self.keep = keep
         self.uses_tuples, self.takes_padding = inner.uses_tuples, inner.takes_padding

@@ -15,14 +15,16 @@ the upper end of the [0, 1] that users of powerful-benchmarker search (Musgrave 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses import synthesis as between_pairs
-from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
+from dml.losses._forms import Form, divisor, is_triples, list_triples, triples
 from dml.losses._geometry import Geometry
+from dml.losses._pair_loss import PairLoss
 from dml.losses._rows import positions, unless_finite
 from dml.losses._settings import DISTANCES, REDUCTIONS, checked_labels
 from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
@@ -30,7 +32,7 @@ from dml.settings import check_at_least, check_choice
 from dml.types import Choice, Space, Uniform
 
 
-class Triplet(nn.Module):
+class Triplet(PairLoss):
     """A positive nearer than a negative by a margin.
 
     Parameters
@@ -42,10 +44,10 @@ class Triplet(nn.Module):
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates within a pair.
     normalize : L2-normalise the embeddings; `loop` requires it.
+    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch. It cannot `swap`.
     """
 
     version: ClassVar[int] = 1
-    takes_padding: ClassVar[bool] = True
     search_space: ClassVar[dict[str, Space]] = {
         "margin": Uniform(0.05, 0.5),
         "distance": Choice(("euclidean", "squared")),
@@ -60,22 +62,19 @@ class Triplet(nn.Module):
         synthesis: str = "none",
         points: int = 2,
         normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
     ):
-        super().__init__()
+        super().__init__(normalize, memory, "skipped" if synthesis == "none" else "removed")
         check_at_least("margin", margin, 0)
         check_choice("distance", distance, DISTANCES)
         check_choice("reduction", reduction, REDUCTIONS)
-        between_pairs.check(synthesis, points, normalize)
+        between_pairs.check(synthesis, points, normalize, memory)
+        if swap and memory is not None:
+            raise ValueError("swap: expected false with a memory, whose samples have no negatives of their own")
         self.margin, self.distance, self.swap = margin, distance, swap
-        self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
+        self.reduction, self.synthesis, self.points = reduction, synthesis, points
         self.uses_tuples = synthesis == "none"
-        self.left_out = "skipped" if self.uses_tuples else "removed"
-        self.stats: dict[str, Tensor] = {}
-
-    @property
-    def mining(self) -> dict[str, Any]:
-        """Semi-hard mining uses the same margin and distance."""
-        return {"margin": self.margin, "distance": self.distance}
+        self.mining = {"margin": margin, "distance": distance}  # semi-hard mining uses the same
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
@@ -86,14 +85,15 @@ class Triplet(nn.Module):
             self.stats = {"active_share": active / total.clamp(min=1)}
             mean = (losses * weights).sum() / divisor(self.reduction, total, active)
             return mean + unless_finite(embeddings)
-        geometry = Geometry(embeddings, self.distance, self.normalize)
-        distances = geometry.matrix
-        if is_triples(tuples):
+        if is_triples(tuples) and self.memory is None:
+            geometry = Geometry(embeddings, self.distance, self.normalize)
+            distances = geometry.matrix
             value, active, total, gradient = listed_triplets(
                 distances, *triples(labels, tuples), self.margin, self.swap
             )
         else:
-            positives, negatives = pair_masks(labels, tuples, distances.dtype)
+            geometry, positives, negatives = self.compare(embeddings, labels, tuples, self.distance)
+            distances = geometry.matrix
             value, active, gradient = all_triplets(distances, positives, negatives, self.margin, self.swap)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
         over = divisor(self.reduction, total, active)

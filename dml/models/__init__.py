@@ -16,9 +16,11 @@ from dml.models._build import (
     components_of,
     find,
     packages_of,
+    pixels_of,
     with_files,
 )
-from dml.models._division import BeforeBlock, FromBlock, blocks, check_block, has_layer_norm
+from dml.models._division import BeforeBlock, FromBlock, check_block, has_layer_norm
+from dml.models._layers import Layers, blocks
 from dml.models._network import EmbeddingNetwork
 from dml.models._wrapped import width_of, without_memory
 
@@ -26,6 +28,7 @@ __all__ = [
     "BeforeBlock",
     "EmbeddingNetwork",
     "FromBlock",
+    "Layers",
     "blocks",
     "build",
     "build_head",
@@ -36,6 +39,7 @@ __all__ = [
     "find",
     "has_layer_norm",
     "packages_of",
+    "pixels_of",
     "width_of",
     "with_files",
     "without_memory",

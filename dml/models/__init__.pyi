@@ -6,12 +6,14 @@ from dml.models._build import check_settings as check_settings
 from dml.models._build import components_of as components_of
 from dml.models._build import find as find
 from dml.models._build import packages_of as packages_of
+from dml.models._build import pixels_of as pixels_of
 from dml.models._build import with_files as with_files
 from dml.models._division import BeforeBlock as BeforeBlock
 from dml.models._division import FromBlock as FromBlock
-from dml.models._division import blocks as blocks
 from dml.models._division import check_block as check_block
 from dml.models._division import has_layer_norm as has_layer_norm
+from dml.models._layers import Layers as Layers
+from dml.models._layers import blocks as blocks
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
 from dml.models._wrapped import width_of as width_of
 from dml.models._wrapped import without_memory as without_memory

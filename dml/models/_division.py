@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import MethodType
 from typing import Any, Self
@@ -25,23 +24,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml.discovery import suggestion
 from dml.models._build import SIDE, build_backbone, find
+from dml.models._layers import Call, blocks, dividing, follow, names_of
 from dml.models._wrapped import black, inside, without_memory
 from dml.protocols import Backbone
-
-IMAGE = -1  # the image, where others are numbers of calls
-CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-
-
-@dataclass
-class Call:
-    """A call of a module, while a network embeds one image."""
-
-    name: str
-    module: nn.Module
-    sources: set[int]  # the earlier calls on whose inputs its own input depends
-    given: Tensor | None  # its input, if that is a tensor that depends on the image
-    returned: int = 0  # the number of calls that began before it returned
-    result: Any = None
 
 
 class FromBlock(nn.Module):
@@ -67,7 +52,7 @@ class FromBlock(nn.Module):
         self._contiguous = self._copies = False
         self.image: Tensor
         self.register_buffer("image", black(self, shape), persistent=False)
-        calls, ends = _follow(backbone, self.image)
+        calls, ends = follow(backbone, self.image)
         number = _find(calls, ends, block, backbone)
         later = {call.module for call in calls[number:]}
         below = {call.name: call for call in calls[:number] if call.returned <= number and call.module not in later}
@@ -156,14 +141,6 @@ class BeforeBlock(nn.Module):
         raise ValueError(f"unknown block {self._block!r}{suggestion(self._block, names)}")
 
 
-def blocks(backbone: Any, shape: Sequence[int]) -> list[str]:
-    """The names of a backbone's blocks in their order, of a network for images of `shape` (C, H, W).
-
-    They are the network's own children and elements of `nn.Sequential` or of lists, in which others are not named.
-    """
-    return _names(backbone, *_follow(backbone, black(backbone, shape)))
-
-
 def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
     """Check that a backbone has a block from which it can be trained. Builds it without memory for its weights.
 
@@ -227,93 +204,20 @@ def _made(backbone: str, settings: str) -> Any:
     )
 
 
-def _follow(backbone: Any, image: Tensor) -> tuple[list[Call], set[int]]:
-    """The modules that a backbone calls for an image, and the calls on whose inputs its result depends."""
-    names = {part: name for name, part in inside(backbone).named_modules() if name}
-    calls: list[Call] = []
-    copies: dict[int, int] = {}  # by the identity of a copied input, its call
-    kept: list[Tensor] = []  # identities are not used again while these live
-    open_calls: list[Call] = []
-
-    def copied(tensor: Tensor, number: int) -> Tensor:
-        kept.append(tensor.detach().requires_grad_())
-        copies[id(kept[-1])] = number
-        return kept[-1].clone()  # which a module may change
-
-    def before(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        sources = _sources(inputs[0], copies) if inputs else set()
-        calls.append(Call(names[module], module, sources, inputs[0].detach() if sources else None))
-        open_calls.append(calls[-1])
-        return (copied(inputs[0], len(calls) - 1), *inputs[1:]) if sources else inputs
-
-    def after(module: nn.Module, inputs: tuple[Any, ...], result: Any) -> None:
-        call = open_calls.pop()
-        call.returned, call.result = len(calls), result
-
-    hooks = [
-        hook for part in names for hook in (part.register_forward_pre_hook(before), part.register_forward_hook(after))
-    ]
-    try:
-        with torch.enable_grad():
-            result = backbone.eval()(copied(image, IMAGE))
-    finally:
-        for hook in hooks:
-            hook.remove()
-        backbone.train()  # some networks keep in evaluation mode what they have computed
-    return calls, _sources(result, copies)
-
-
-def _sources(value: Any, copies: Mapping[int, int]) -> set[int]:
-    """The numbers of the copied inputs on which a tensor depends, back to the last copy on each way."""
-    found, seen, steps = set(), set(), [value.grad_fn] if isinstance(value, Tensor) else []
-    while steps:
-        step = steps.pop()
-        if step is None or step in seen:
-            continue
-        seen.add(step)
-        number = copies.get(id(getattr(step, "variable", None)))
-        if number is not None:
-            found.add(number)
-        steps += [earlier for earlier, _ in step.next_functions]
-    return found
-
-
-def _dividing(calls: Sequence[Call], ends: set[int]) -> list[int]:
-    """The calls whose input is all that later calls, and the result, know of the image."""
-    often, found, earliest = Counter(call.module for call in calls), [], min(ends, default=IMAGE)
-    for number in reversed(range(len(calls))):
-        if calls[number].given is not None and often[calls[number].module] == 1 and earliest >= number:
-            found.append(number)
-        earliest = min([earliest, *calls[number].sources])
-    return found[::-1]
-
-
 def _find(calls: Sequence[Call], ends: set[int], block: str, backbone: Any) -> int:
     """The number of the call that begins a block."""
     for number, call in enumerate(calls):
         if _within(call.name, block):
-            if number in _dividing(calls, ends):
+            if number in dividing(calls, ends):
                 return number
             break
-    names = _names(backbone, calls, ends)
+    names = names_of(backbone, calls, ends)
     if not names:
         raise ValueError(
             f"the backbone {type(inside(backbone)).__name__} cannot be divided into blocks. Choices: any network that "
             "is a chain of blocks, such as ResNet, MobileNet, EfficientNet, ConvNeXt, ViT and Swin"
         )
     raise ValueError(f"unknown block {block!r}{suggestion(block, names)}")
-
-
-def _names(backbone: Any, calls: Sequence[Call], ends: set[int]) -> list[str]:
-    modules = dict(inside(backbone).named_modules())
-
-    def is_listed(name: str) -> bool:
-        parent = name.rpartition(".")[0]
-        return not isinstance(modules[name], (*CONTAINERS, nn.Identity)) and (
-            not parent or isinstance(modules[parent], CONTAINERS)
-        )
-
-    return [calls[number].name for number in _dividing(calls, ends) if is_listed(calls[number].name)]
 
 
 def _within(name: str, block: str) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dml.data import sources
 from dml.data.packing import pack, packed_id
-from dml.data.shards import shard_packed, shards_id
 from dml.pipeline.folders import STORE, data_root, raw_folder, write_json
 
 if TYPE_CHECKING:
@@ -18,13 +17,8 @@ def run(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
         source = sources.build(dataset.name, **dataset.settings)
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        folder = STORE / "packed" / packed_id(source, **how)
-        manifest = pack(source, raw_folder(dataset), folder, **how)
-        if dataset.shards is not None:
-            given = dataset.shards.model_dump()
-            out = folder.with_name(shards_id(folder.name, **given))
-            manifest, folder = shard_packed(folder, out, **given), out
+        folder = STORE / "packed" / packed_id(source, **dataset.packing)
+        manifest = pack(source, raw_folder(dataset), folder, **dataset.packing)
         left_out = sources.left_out(source)
         if left_out:
             print(f"{dataset.label}: {left_out}")

@@ -3,14 +3,13 @@
 import yaml
 
 from dml.config import Study, check_files, content_of
-from dml.config.names import first_names
 from dml.files import write_text
 from dml.pipeline.folders import STUDIES, data_root
 
 
 def run(study: Study) -> None:
     check_files(study, STUDIES / f"{study.name}.yaml")
-    content = first_names(content_of(STUDIES / f"{study.name}.yaml"))  # which keep the text, so DVC runs nothing again
+    content = content_of(STUDIES / f"{study.name}.yaml")
     datasets = content["datasets"]
     if "class_splits" in content:  # the stage `split` depends on datasets.yaml only
         datasets = {"datasets": datasets, "class_splits": content["class_splits"]}

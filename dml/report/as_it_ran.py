@@ -1,4 +1,4 @@
-"""The study that results are of: as it ran, with today's title, claims and report.
+"""The study that results are of: as it ran, with today's title, comparisons and report.
 
 Its file may have changed since. What has not run is not shown, and what the file no longer has is left out.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from dml.config import ReportSection, Study, claim_checks, report_checks
+from dml.config import ReportSection, Study, report_checks
 from dml.config.errors import LocatedError
 from dml.config.recorded import ATTRIBUTE, recorded
 from dml.counting import counted
@@ -40,28 +40,22 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
     own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
     if not own & wanted:
         return today, trials[:0], say("none")
-    ran, claims = _answerable(ran.without(own - wanted))
+    ran = _answerable(ran.without(own - wanted))
     said = [say("changed")]
     if gone := len(own - wanted):
         said.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
     if new := len(wanted - own):
         said.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
-    if claims:
-        said.append(say("claims", claims=counted(claims, "claim")))
     return ran, trials[trials["cell"].isin(own & wanted)], " ".join(said)
 
 
-def _answerable(study: Study) -> tuple[Study, int]:
-    """The study without what its claims and its report ask of cells and scores that it lacks, and how many claims."""
-    cells = study.cells()
-    claims = [claim for claim in study.claims if _problem(claim_checks.check_claim, study, cells, claim) is None]
-    lacking = len(study.claims) - len(claims)
-    study = study.model_copy(update={"claims": claims})
+def _answerable(study: Study) -> Study:
+    """The study without what its report asks of cells and scores that it lacks."""
     while (problem := _problem(report_checks.check, study)) is not None:
         setting = str(problem.location[1])  # below `report`
         default = getattr(ReportSection(), setting)
         study = study.model_copy(update={"report": study.report.model_copy(update={setting: default})})
-    return study, lacking
+    return study
 
 
 def _first(error: ValueError) -> str:

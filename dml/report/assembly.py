@@ -101,7 +101,6 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     study, trials = results.study, results.trials
     budget = "defaults" if study.search.sampler == "fixed" else f"{counted(study.search.trials, 'trial')} for each cell"
     budget += ", successive halving" if study.search.early_stopping == "halving" else ""
-    budget += f", {study.search.warm_start} of them a warm start" if study.search.warm_start else ""
     stop = ", stopped at the best step" if study.search.stop == "best" else ""
     counts = trials["status"].value_counts()
     others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
-from dml.config.paper_claims import PaperClaim, paper_claims
 from dml.counting import counted
-from dml.papers import Paper, papers
-from dml.report.analysis.claims import head
+from dml.papers import Paper, PaperClaim, paper_claims, papers
+from dml.report.claims import ClaimTest, registered
 from dml.report.page.assets import Assets
 from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
 from dml.report.page.pages import Page, PageSection
 from dml.report.results import Results
 from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
 from dml.report.texts import Texts
-from dml.report.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
-from dml.report.wording import evidence
+from dml.report.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, head, worst
+from dml.report.wording import evidence, place_of, text_of
 
 say = Texts(__file__)
 
@@ -27,23 +25,14 @@ OWN = "Claims of the studies' own"
 Proof = tuple[TheorySection, TheoryVerdict]
 
 
-def claims_page(
-    root: Path,
-    studies: Sequence[Results],
-    theory: Sequence[TheorySection],
-    testing: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> Page:
+def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheorySection]) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page.
-
-    Parameters
-    ----------
-    testing : the studies that test each claim, as `studies_by_claim` finds them.
 
     Raises
     ------
     ValueError : a section of the theory page decides a claim that no paper makes.
     """
-    entries = claim_entries(studies, theory, testing)
+    entries = claim_entries(studies, theory)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}
@@ -99,16 +88,14 @@ def papers_with_claims() -> list[Paper]:
     return [paper for paper in papers() if paper.name in known]
 
 
-def claim_entries(
-    studies: Sequence[Results],
-    theory: Sequence[TheorySection],
-    testing: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[ClaimEntry]:
+def claim_entries(studies: Sequence[Results], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
     """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
-    proofs = _proofs(theory)
+    proofs, testing = _proofs(theory), registered()
     verdicts = [verdict for results in studies for verdict in results.verdicts]
-    known = {claim.id: testing.get(claim.id, ()) for claim in paper_claims().values()}
-    return [_printed(claim, verdicts, proofs.get(claim.id, ()), known[claim.id]) for claim in paper_claims().values()]
+    return [
+        _printed(claim, verdicts, proofs.get(claim.id, ()), [t for t in testing if t.claim.id == claim.id])
+        for claim in paper_claims().values()
+    ]
 
 
 def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
@@ -123,9 +110,9 @@ def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
 
 
 def _printed(
-    claim: PaperClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[str]
+    claim: PaperClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[ClaimTest]
 ) -> ClaimEntry:
-    tested = [verdict for verdict in verdicts if verdict.claim.claim == claim.id]
+    tested = [verdict for verdict in verdicts if verdict.claim.id == claim.id]
     words: list[Word] = [proof.verdict for _, proof in proofs]
     word = worst(words) if words else head(claim, tested)
     found = [_proof(section, proof) for section, proof in proofs] + [_tested(verdict) for verdict in tested]
@@ -138,6 +125,7 @@ def _printed(
         facts.append(("Why no study decides it", claim.no_study))
     if word in ("not tested", "needs data") or (word == "undecided" and claim.least_sources > 1):
         facts.append(("What would decide it", claim.comparison))
+    commands = tuple(f"make repro STUDY={name}" for name in dict.fromkeys(n for t in testing for n in t.studies))
     return ClaimEntry(
         claim.id,
         claim.paper,
@@ -147,15 +135,14 @@ def _printed(
         claim.claim,
         tuple((label, value) for label, value in facts if value),
         tuple(found),
-        commands=tuple(f"make repro STUDY={name}" for name in testing) if word in ("not tested", "needs data") else (),
+        commands=commands if word in ("not tested", "needs data") else (),
     )
 
 
 def _own(verdict: Verdict) -> ClaimEntry:
-    claim = verdict.claim
-    place = f"{claim.paper}, {claim.place}" if claim.place else claim.paper
+    sign, place = SIGNS[verdict.word], place_of(verdict)
     return ClaimEntry(
-        "", f"Study {verdict.study}", SIGNS[verdict.word], verdict.word, place, claim.text, (), (_tested(verdict),)
+        "", f"Study {verdict.study}", sign, verdict.word, place, text_of(verdict), (), (_tested(verdict),)
     )
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from dml.config import Study
 from dml.counting import counted
-from dml.report.analysis.claims import with_verdicts
 from dml.report.answers import answers
+from dml.report.claims import with_verdicts
 from dml.report.claims_page import by_training, claim_entries, is_by_training, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
@@ -25,7 +25,7 @@ from dml.report.texts import Texts
 from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
 from dml.report.verdicts import SIGNS
-from dml.report.wording import evidence
+from dml.report.wording import evidence, text_of
 from dml.snapshots import Snapshot
 
 say = Texts(__file__)
@@ -171,7 +171,7 @@ def _own_claims(results: Results) -> Items:
         if verdict.claim.printed is None:
             tested = evidence(verdict)
             note = f" {tested.note}" if tested.note else ""
-            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {verdict.claim.text} {tested.text}.{note}"
+            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {text_of(verdict)} {tested.text}.{note}"
             lines.append(" ".join(found.split()))
     return Items(tuple(lines))
 

@@ -20,7 +20,6 @@ from dml.report.analysis.at_rate import Mix, methods_at, mixed, mixes_at, valida
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
-from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.selection import dataset_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import gain_over, untrained
@@ -164,7 +163,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     flat = {
         f"training.{name}": value
         for name, value in training.items()
-        if name in ALWAYS or (value != defaults[name] and name not in ("search", "keep_checkpoints"))
+        if name in ALWAYS or (value != defaults[name] and name != "search")
     }
     found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
     return {**chosen, **flat, **own.grid_point, **found}

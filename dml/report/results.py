@@ -29,13 +29,13 @@ from dml.types import Cell, ScoreKey, value_text
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
-    study: Study  # as it ran, with today's title, claims and report
+    study: Study  # as it ran, with today's title, comparisons and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)  # keys: `dml.sweep.progress.results.summarize`
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # of results from a snapshot: what says so, with its commit
-    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
+    verdicts: Sequence[Verdict] = ()  # on claims; `dml.report.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
@@ -222,10 +222,6 @@ class Results:
         """
         return _saved(self._embeddings_file(key, start))
 
-    def queries(self, key: str) -> dict[str, np.ndarray]:
-        """Each query's scores that a trial saved: `<set>/<level>/<metric>` and `<set>/index`, (q,). Often empty."""
-        return _saved(self._file(key, "queries.npz"))
-
     def classes(self, key: str) -> dict[str, np.ndarray]:
         """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
         return _saved(self._file(key, "classes.npz"))
@@ -233,7 +229,7 @@ class Results:
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
         done = self.confirmed.groupby("cell").size()
-        lacking = {name: self.study.least_seeds * self.study.splits - int(done.get(name, 0)) for name in self.cells}
+        lacking = {name: len(self.study.seeds) * self.study.splits - int(done.get(name, 0)) for name in self.cells}
         return {name: count for name, count in lacking.items() if count > 0}
 
     @cached_property

@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dml.config import Study
-from dml.config.paper_claims import paper_claims
 from dml.own_files import foreign, refusal, replaced
-from dml.report.analysis.claims import with_verdicts
+from dml.papers import paper_claims
 from dml.report.assembly import overview
+from dml.report.claims import with_verdicts
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
 from dml.report.regimes import FILE
-from dml.report.studies_by_claim import studies_by_claim
 from dml.report.theory_page import theory_page, theory_sections
 from dml.report.tuning import IN_SHORT, mark
 from dml.snapshots import Snapshot
@@ -39,8 +38,8 @@ def build(
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     snapshots : contains those of studies that were not run here.
     data : contains `<study>/pack.json` of the studies that show images.
-    known : the folder of all studies' files; the page of claims names those that would test a claim. Beside it is
-        the file of the cases in the index's first table, if there is one (`dml.report.regimes`).
+    known : the folder of all studies' files. Beside it is the file of the cases in the index's first table, if there is
+        one (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
     out : its files are replaced by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are
         claims and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). Files
@@ -62,7 +61,7 @@ def build(
         sections = theory_sections()
         theory = theory_page(root, sections) if sections else None
         asked = paper_claims() or any(results.verdicts for results in loaded)
-        claims = claims_page(root, loaded, sections, studies_by_claim(known)) if asked else None
+        claims = claims_page(root, loaded, sections) if asked else None
         renderer = Renderer(root, claims, theory)
         pages = []
         for page in waiting:

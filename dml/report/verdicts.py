@@ -1,33 +1,33 @@
 """When a claim is confirmed, refuted or undecided: the rule, and the correction for several claims.
 
-An effect has one value per seed, in points. A claim says that the mean effect is above `least` in a direction, or, with
-`equal`, that it is closer to 0 than `least`.
+An effect has one value per seed, in points. A claim says that the mean effect is `above` a bound, `below` one, or
+`within` one of 0.
 
-- Confirmed: the effect is significantly above `least`. With `equal`, two one-sided tests must both reject (Schuirmann
-  1987).
-- Refuted: the effect is significantly below `least`; with the default of 0 it goes the other way. With `equal`, it is
-  significantly farther from 0 than `least`.
+- Confirmed: the effect is significantly on the claimed side of the bound. With `within`, two one-sided tests must both
+  reject (Schuirmann 1987).
+- Refuted: the effect is significantly on the other side of it. With `within`, it is significantly farther from 0.
 - Undecided: neither, or less than two seeds.
 
-Each is a t-test over seeds, two-sided but for the two tests of `equal`; in one class split with the part of the test
-classes, where their scores are known, and of the searches; over several with the corrected variance. Without a correction, a claim is confirmed if the 95% interval of its
-effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
-are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
-one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
-family of their own, and a comparison with flags is in none.
+Each is a t-test over seeds, two-sided but for the two tests of `within`; in one class split with the part of the test
+classes, where their scores are known, and of the searches; over several with the corrected variance. Without a
+correction, a claim is confirmed if the 95% interval of its effect is above its bound. A claim for each value of an
+attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times their
+number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
+questions. Stand-ins decide no claim, so they are a family of their own, and a comparison with flags is in none.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dml import sequential, statistics
-from dml.config import ClaimSection
+from dml import statistics
+from dml.papers import PaperClaim, paper_claims
 from dml.report.estimates import Estimate, Term, estimate
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
@@ -41,6 +41,36 @@ SIGNS: Mapping[str, str] = {
 }
 DECIDED: tuple[Word, ...] = ("refuted", "undecided", "confirmed")  # worst news first
 LEVEL = 0.05
+
+
+class Expected(NamedTuple):
+    """What a claim says of its effect, in points."""
+
+    side: Literal["above", "below", "within"] = "above"
+    bound: float = 0.0  # within: of 0
+
+    def __str__(self) -> str:
+        """`above 0`, `below \N{MINUS SIGN}2`, `within 0.5 of 0`."""
+        bound = f"{self.side} {self.bound:g}".replace("-", "\N{MINUS SIGN}")
+        return f"{bound} of 0" if self.side == "within" else bound
+
+
+ABOVE_0 = Expected()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, with what decides it."""
+
+    id: str = ""  # of a paper's claim
+    paper: str = ""  # whose claims share Holm's correction; of a study's own comparison the study
+    text: str = ""
+    place: str = ""
+
+    @property
+    def printed(self) -> PaperClaim | None:
+        """The paper's claim, unless it is the project's own."""
+        return paper_claims()[self.id] if self.id else None
 
 
 @dataclass(frozen=True)
@@ -64,14 +94,31 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What one study says about one of its claims."""
+class Comparison:
+    """What a claim's function finds in the results of one study."""
 
-    claim: ClaimSection
+    compared: str = ""  # in words
+    unit: str = "points"
+    expected: Expected = ABOVE_0
+    score: str = ""  # "": the objective
+    cells: tuple[str, ...] = ()  # the names of those that are compared, and of the references of their shares
+    effects: tuple[Effect, ...] = ()
+    reason: str = ""  # why there is no effect, or why it is not of the claim's own score
+    published: float | None = None  # the published effect, in points
+    note: str = ""  # a remark for the reader
+    disputed: str = ""  # what another look found that the verdict does not agree with
+    fixed: str = ""  # why the claim is about the settings that the study has, so that none is tuned
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one study says about a claim."""
+
+    claim: Claim
+    comparison: Comparison
     study: str
     title: str  # of the study
-    word: Word
-    effects: tuple[Effect, ...] = ()
+    word: Word = "not tested"
     p: float = float("nan")  # of the question that the word answers, after Holm's correction
     reason: str = ""  # why it was not tested, or why it is undecided
     objective: str = ""  # the metric of the study's objective, as it is written: `MAP@R`
@@ -85,12 +132,16 @@ class Verdict:
     tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
     caveats: tuple[str, ...] = ()  # of the cells that it compares, see `dml.config.caveats`
 
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """Those of its comparison."""
+        return self.comparison.effects
+
 
 def effect(
     values: Sequence[float],
-    claim: ClaimSection,
+    expected: Expected,
     part: Mapping[str, Any],
-    looks: tuple[int, ...] | None = None,
     searches: Sequence[Term] = (),
     classes: Sequence[Term] = (),
     overlap: float = 0.0,
@@ -99,26 +150,24 @@ def effect(
 
     Parameters
     ----------
-    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
     searches, classes : further variance of the mean, see `estimate`: searches do not bound the interval.
     overlap : where values are of class splits, `Results.overlap`.
     """
     x = np.asarray(values, dtype=float)
-    s: sequential.Sequential | Estimate | statistics.Summary
+    s: Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
-    if looks and len(x) >= looks[0]:
-        s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
-    elif (searches or classes) and x.size > 1:
+    if (searches or classes) and x.size > 1:
         terms = [Term(statistics.mean_variance(x), x.size - 1.0), *classes]
-        s, above, sides = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches), 2
+        s, above = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches)
     else:
-        s, above, sides = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap), 2
-    least, y = claim.least, -x if claim.direction == "less" else x
-    if claim.direction == "equal":
-        confirming = np.maximum(above(x, -least), above(-x, -least))
-        refuting = sides * np.minimum(above(x, least), above(-x, least))
+        s, above = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap)
+    side, bound = expected
+    if side == "within":
+        confirming = np.maximum(above(x, -bound), above(-x, -bound))
+        refuting = 2 * np.minimum(above(x, bound), above(-x, bound))
     else:
-        confirming, refuting = sides * above(y, least), sides * above(-y, -least)
+        sign = -1 if side == "below" else 1
+        confirming, refuting = 2 * above(sign * x, sign * bound), 2 * above(-sign * x, -sign * bound)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
     return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=bool(searches), classes=bool(classes))
 
@@ -127,12 +176,6 @@ def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, 
     """`statistics.one_sided_t` with further variance."""
     own = estimate(float(values.mean()) - bound, terms, searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
-
-
-def _above_at_looks(looks: tuple[int, ...], values: np.ndarray, bound: float) -> float:
-    """The same of seeds that were added while it was undecided: the two-sided p, which is not doubled again."""
-    own = sequential.estimate(values - bound, looks)
-    return own.p if own.mean > 0 else 1.0
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:
@@ -155,3 +198,45 @@ def decided(confirming: float, refuting: float) -> tuple[Word, float]:
 def worst(words: Sequence[Word]) -> Word:
     """The head verdict of a claim with several: the worst news among those that were tested, else `not tested`."""
     return next((word for word in DECIDED if word in words), "not tested")
+
+
+def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
+    """Decide the claims whose effects are known, with Holm's correction over those of the same paper."""
+    p = {i: combined(v.effects) for i, v in enumerate(measured) if v.effects and not v.flags}
+    families: dict[tuple[str, bool], list[int]] = {}
+    for i in (i for i in p if not math.isnan(p[i][0])):
+        families.setdefault((measured[i].claim.paper, measured[i].stand_in), []).append(i)
+    found = list(measured)
+    for family in families.values():
+        words = _decided([p[i] for i in family])
+        with_another = _decided([*(p[i] for i in family), (1.0, 1.0)])
+        for i, (word, value), (then, _) in zip(family, words, with_another, strict=False):
+            found[i] = _disputed(replace(found[i], word=word, p=value, fragile=then != word))
+    return found
+
+
+def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
+    confirming, refuting = (statistics.holm([both[question] for both in family]) for question in (0, 1))
+    return [decided(float(one), float(other)) for one, other in zip(confirming, refuting, strict=True)]
+
+
+def _disputed(verdict: Verdict) -> Verdict:
+    """A verdict that another look does not agree with decides nothing."""
+    if verdict.word not in ("confirmed", "refuted") or not verdict.comparison.disputed:
+        return verdict
+    reason = f"{verdict.word} here, but not elsewhere: {verdict.comparison.disputed}"
+    return replace(verdict, word="undecided", reason=reason, fragile=False)
+
+
+def head(claim: PaperClaim, found: Sequence[Verdict]) -> Word:
+    """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
+
+    A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.
+    Of a claim with several tests, one with flags keeps the others from confirming it.
+    """
+    own = [verdict for verdict in found if not verdict.stand_in]
+    word = worst([verdict.word for verdict in own])
+    covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
+    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in own)):
+        return "undecided"
+    return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word

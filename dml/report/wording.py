@@ -1,18 +1,12 @@
-"""Claims, effects and what is expected of them in words."""
+"""A verdict in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from dml.config import BreakPointSection, ClaimSection, SlopeSection
-from dml.config.claim_checks import LOGGED
-from dml.config.names import written_setting
 from dml.counting import counted
-from dml.report.analysis.diagnostics import is_logged
-from dml.report.analysis.effects import unit
+from dml.report.analysis.diagnostics import LOGGED, is_logged
 from dml.report.labels import readable, score_label
 from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.page.blocks import Evidence
@@ -20,70 +14,53 @@ from dml.report.tuning import after_comma
 from dml.report.verdicts import SIGNS, Verdict
 
 
-def compared(claim: ClaimSection, objective: str) -> str:
-    """`positives easy minus positives random, of R@1, the objective`.
-
-    Parameters
-    ----------
-    objective : the metric of the study's objective, as it is written.
-    """
-    test = claim.test
-    if isinstance(test, SlopeSection) and not test.first:
-        what = f"slope over {written_setting(test.over)}"
-    else:
-        what = f"{_match(test.first)} minus {_match(test.second)}"  # type: ignore[union-attr]
-        if isinstance(test, SlopeSection):
-            what = f"slope over {written_setting(test.over)} of {what}"
-    if isinstance(test, BreakPointSection):
-        what = f"noise rate at which the score falls below {test.at:g}% of its topline, {what}"
-    where = f", where {_match(claim.where)}" if claim.where else ""
-    share = ", in percent of the topline" if claim.share else ""
-    return what + where + (f", of {claim.score}" if claim.score else f", of {objective}, the objective") + share
+def text_of(verdict: Verdict) -> str:
+    """What is claimed; of a comparison without a text, what is compared."""
+    claim, comparison = verdict.claim, verdict.comparison
+    if claim.printed:
+        return claim.printed.claim
+    return claim.text or f"{comparison.compared}: {comparison.expected}"
 
 
-def expected(claim: ClaimSection) -> str:
-    """`above 0`, `below \N{MINUS SIGN}2`, `below 1`, `within 0.5 of 0`."""
-    if claim.direction == "equal":
-        return f"within {claim.least:g} of 0"
-    above = claim.direction == "greater"
-    bound = f"{claim.least if above else 0.0 - claim.least:g}".replace("-", "\N{MINUS SIGN}")
-    return f"{'above' if above else 'below'} {bound}"
+def place_of(verdict: Verdict) -> str:
+    """Where the claim is made: a paper or a family of claims, and the place in it; "" of a study's own comparison."""
+    claim = verdict.claim.printed or verdict.claim
+    return ", ".join(filter(None, ("" if claim.paper == verdict.study else claim.paper, claim.place)))
 
 
 def measured(verdict: Verdict) -> str:
     """`+19.0 [+17.2, +20.8] points, p (Holm) < 0.001, 8 seeds, not tuned`; why, if nothing was measured."""
     if not verdict.effects:
         return verdict.reason
-    write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
+    write = _number if is_logged(verdict.comparison.score) else partial(percent, signed=True)
     effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
     seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
     classes, searches = any(e.classes for e in verdict.effects), any(e.searched for e in verdict.effects)
     seeds += ", classes and searches" if classes and searches else " and classes" * classes + " and searches" * searches
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
-    reasons += [f"at fixed settings: {verdict.claim.fixed}"] * bool(verdict.claim.fixed)
+    reasons += [f"at fixed settings: {verdict.comparison.fixed}"] * bool(verdict.comparison.fixed)
     reasons += verdict.unknown if not verdict.flags else ()
     reason = f" ({'; '.join(reasons)})" if reasons else ""
-    published = verdict.claim.published
+    published = verdict.comparison.published
     theirs = "" if published is None else f"; published: {write(published)}"
     tuning = after_comma(", ".join(filter(None, (verdict.tuning, *verdict.caveats))))
-    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{tuning}{reason}{theirs}"
+    return f"{effects} {verdict.comparison.unit}{p}, {seeds}{tuning}{reason}{theirs}"
 
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names our score and data."""
-    claim = verdict.claim
-    on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if claim.printed else ""
-    test = compared(claim, verdict.objective)
-    note = " ".join(claim.note.split())
-    smaller = f"Compared: {test}; expected {expected(claim)}. {note}".strip()
+    found = verdict.comparison
+    on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
+    note = " ".join(found.note.split())
+    smaller = f"Compared: {found.compared}; expected {found.expected}. {note}".strip() if found.compared else ""
     text = on * bool(verdict.data) + measured(verdict)
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study, note)
 
 
 def _score(verdict: Verdict) -> str:
     """`R@1, test classes, fine labels`; what trials log as it is called; else the objective's metric."""
-    key = verdict.claim.score
+    key = verdict.comparison.score
     if is_logged(key):
         return readable(key.removeprefix(LOGGED))
     return score_label(key) if key else verdict.objective
@@ -96,16 +73,3 @@ def _number(value: float) -> str:
 
 def _equal(p: str) -> str:
     return p if p.startswith("<") else f"= {p}"
-
-
-def _match(match: Mapping[str, Any]) -> str:
-    """`positives easy, loss triplet or margin`."""
-    return ", ".join(f"{key} {_value(value)}" for key, value in match.items()) or "all cells"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return " or ".join(map(_value, value))
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "none" if value is None else readable(str(value))

@@ -110,7 +110,7 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")]
     split = confirmed.get("split", 0)
     done = confirmed.assign(split=split).drop_duplicates(["cell", "split", "seed"]).groupby("cell").size()
-    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < study.least_seeds * study.splits]
+    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < len(study.seeds) * study.splits]
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")

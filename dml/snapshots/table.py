@@ -4,7 +4,7 @@ The columns are those of the table that a sweep writes, without the names of mac
 digits. Curves contain the objective only, and at most 20 points unless a search may compare them.
 
 A study of a thousand cells is thinned further: settings have four digits, tuning trials have no score but their
-objective, and what trials log is left out unless a claim of the study compares it.
+objective, and what trials log is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study, stops_at_best
-from dml.config.claim_checks import LOGGED
 from dml.config.recorded import ATTRIBUTE, record
 from dml.files import replacing
 from dml.types import VALIDATION, Cell, ScoreKey
@@ -75,9 +74,6 @@ def _row(study: Study, cell: Cell, row: Mapping[str, Any], used: list[str], thin
 
 def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
     """A trial without what only a small snapshot can contain."""
-    claimed = {claim.score.partition("/")[2] for claim in study.claims if (claim.score or "").startswith(LOGGED)}
-    logged = json.loads(row["diagnostics"])
-    wanted = {"eta_drawn", "eta_uniform"} if "eta" in claimed else set()
     settings = {name: _digits(value, 4) for name, value in json.loads(row["settings"]).items()}
     first = row["phase"] == "confirm" and row["number"] == 0
     return {
@@ -85,14 +81,13 @@ def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
         "settings": json.dumps(settings, separators=(",", ":")),
         "started": row["started"] if first else "",
         "curve": row["curve"] if len(json.loads(row["curve"])) > 1 else "[]",
-        "diagnostics": json.dumps({name: value for name, value in logged.items() if name in claimed | wanted}),
+        "diagnostics": "{}",
     }
 
 
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
-    stopping = (study.search.pruner, study.search.early_stopping) != ("none", "none")
-    compared = stopping or stops_at_best(study.search, row["phase"])
+    compared = study.search.early_stopping != "none" or stops_at_best(study.search, row["phase"])
     if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])

@@ -23,12 +23,12 @@ class TrainingBatch(NamedTuple):
 class BatchLoader:
     """An endless sequence of batches.
 
-    For a GPU, and for lazily decoded images, the next batch is prefetched during the current step. On a CPU a mapped
+    For a GPU, and for stored views, the next batch is prefetched during the current step. On a CPU a mapped
     batch is read in less time than its transfer between threads would take.
 
     Parameters
     ----------
-    images : uint8 (N, H, W, C), mapped or lazily decoded; indexed by rows.
+    images : uint8 (N, H, W, C), mapped; indexed by rows.
     rows : int64 (n,), the rows of the training images.
     observed : int64 (n,), their observed classes.
     sampler : draws positions in `rows`.

@@ -92,11 +92,14 @@ def build_loss(spec: TrialSpec, classes: int, size: int) -> Loss:
     )
 
 
-def build_filter(spec: TrialSpec, classes: int, size: int) -> Filter | None:
-    """The filter, for `classes` observed classes and embeddings of `size` dimensions, or None without one."""
+def build_filter(spec: TrialSpec, classes: int, size: int, loss: Loss) -> Filter | None:
+    """The filter, for `classes` observed classes, embeddings of `size` dimensions and a loss, or None without one."""
     if spec.filter is None:
         return None
-    return filters.build_for(spec.filter.name, spec.filter.settings, num_classes=classes, embedding_size=size)
+    part = filters.build_for(spec.filter.name, spec.filter.settings, num_classes=classes, embedding_size=size)
+    if (watch := getattr(part, "watch", None)) is not None:
+        watch(loss)
+    return part
 
 
 def build_miner(spec: TrialSpec, loss: Loss) -> Miner | None:

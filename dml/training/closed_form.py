@@ -241,7 +241,7 @@ def check_classes(kind: str, labels: np.ndarray) -> None:
     ------
     ValueError : `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
     """
-    if kind == "components":
+    if kind not in NORMALIZED:
         return
     counts = np.unique(labels[labels >= 0], return_counts=True)[1]
     if counts.max(initial=0) < 2:

@@ -46,6 +46,7 @@ class TrialData:
     protocol: str = "refit"
     flipped: np.ndarray | None = None  # bool (n,): which observed labels are wrong. Only evaluation uses them
     backbone: Path | None = None  # the weights of the network that gave the stored features or activations
+    layers: Mapping[str, int] | None = None  # the widths of the stored features of several layers, side by side
     validation: pd.Series | None = None  # observed classes of validation images, by row; None: true labels choose
     train_on: str = "fine"  # the level of the observed labels
 

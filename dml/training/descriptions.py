@@ -8,6 +8,7 @@ from typing import Any
 from dml import models
 from dml.data import augment as augmentations
 from dml.data.packing import of_vectors
+from dml.training import free
 from dml.training.closed_form import NORMALIZED
 from dml.types import TrainingSpec
 
@@ -49,7 +50,7 @@ def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> di
         "channels": models.find(training.backbone).channels_for(manifest["channels"]),
         "image_size": side or height,
         **training.backbone_settings,
-        **({} if training.pooling is None else {"pooling": training.pooling}),
+        **({"layers": True} if training.layers else {}),
     }
 
 
@@ -62,10 +63,9 @@ def image_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[in
 
 def describe_head(training: TrainingSpec) -> dict[str, Any]:
     """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
-    own = {name: getattr(training, name) for name in ("head", "head_norm", "head_dropout")}
-    changed = {name: value for name, value in own.items() if value != getattr(TrainingSpec, name)}
-    normalizes = {training.head_start, training.head_refit} & set(NORMALIZED)
-    return changed | ({"head_normalize": True} if normalizes else {})
+    changed = {} if training.head == TrainingSpec.head else {"head": training.head}
+    normalizes = {training.head_start, training.head_refit} & {*NORMALIZED, free.KIND} and not training.layers
+    return {**changed, **({"head_normalize": True} if normalizes else {})}
 
 
 def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:

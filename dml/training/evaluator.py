@@ -6,7 +6,6 @@ Test images count by clean labels, validation images by those that choose (`sear
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,13 @@ import torch
 from torch import Tensor
 
 from dml import evaluation
-from dml.evaluation import metric_of, metrics
-from dml.evaluation.compressed import FEWEST, check_depth, evaluate_compressed
+from dml.evaluation import metrics
 from dml.files import replacing
 from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
-from dml.types import VALIDATION, ScoreKey, TrialSpec
-
-EMBEDDED = 1 << 16  # images embedded at once for a compressed search
+from dml.types import TrialSpec
 
 
 class Evaluator:
@@ -35,7 +31,6 @@ class Evaluator:
     spec : the trial.
     data : its images and clean labels.
     model : on `device`; uint8 images reach it through `augment`, in evaluation mode.
-    folder : where a compressed search puts its files while it runs; None: the system's folder for temporary files.
     """
 
     def __init__(
@@ -45,21 +40,14 @@ class Evaluator:
         model: EmbeddingNetwork,
         augment: Augmentation,
         device: torch.device,
-        folder: Path | None = None,
     ):
-        self._spec, self._data, self._folder = spec, data, folder
+        self._spec, self._data = spec, data
         self._model, self._augment, self._device = model, augment, device
         self.sets = ("validation",) if spec.phase == "tune" else spec.evaluation.sets
         self._queries: dict[str, pd.DataFrame] = {}  # by set, of the latest evaluation: `Scores.per_query`
         self._keeps = spec.phase == "confirm" and any(
             isinstance(metrics.build(name), RetrievalMetric) for name in spec.evaluation.metrics
         )
-        self._check_compressed()
-
-    @property
-    def first_score(self) -> str:
-        """The score that decides which checkpoint is best: the first metric and level on validation classes."""
-        return str(ScoreKey(VALIDATION, self._spec.dataset.evaluate_on[0], self._spec.evaluation.metrics[0]))
 
     def scores(self, step: int) -> dict[str, float]:
         """Scores by `<set>/<level>/<metric>`.
@@ -73,9 +61,6 @@ class Evaluator:
         self._queries = {}
         for name in self.sets:
             rows = self._data.evaluation_rows(name)
-            if self._is_compressed(rows):
-                scores |= self._compressed(name, rows, step)
-                continue
             embeddings = self.embed(rows)
             if not torch.isfinite(embeddings).all():
                 raise not_finite("the embeddings", f"by step {step}", self._spec)
@@ -86,73 +71,12 @@ class Evaluator:
                 normalize=self._spec.training.normalize,
                 over_clustering=wanted.over_clustering,
                 nmi_average=wanted.nmi_average,
-                clustering_start=wanted.clustering_start,
-                clusters=[None, *wanted.clusters],
-                restarts=wanted.restarts,
                 keep="return" if self._keeps else None,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
             if found.per_query is not None:
                 self._queries[name] = found.per_query.assign(index=rows[found.per_query["index"]])
-        return scores
-
-    def _is_compressed(self, rows: np.ndarray) -> bool:
-        """Whether a set is searched by a compressed index. A small one is searched exactly."""
-        return self._spec.evaluation.search == "compressed" and len(rows) >= FEWEST
-
-    def _check_compressed(self) -> None:
-        """Reject sets that a compressed search cannot evaluate, before the network is trained."""
-        wanted = self._spec.evaluation
-        for name in self.sets if wanted.search == "compressed" else ():
-            rows = self._data.evaluation_rows(name)
-            if not self._is_compressed(rows):
-                continue
-            if self._roles(rows):
-                raise ValueError("evaluation.search: compressed: the images have cameras or queries: use search: exact")
-            for level in self._spec.dataset.evaluate_on:
-                most = int(np.unique(self._data.scored_labels(name, level, rows), return_counts=True)[1].max()) - 1
-                for metric in wanted.metrics:
-                    check_depth(metric, metric_of(metric, {}), most, wanted.candidates)
-
-    def _compressed(self, name: str, rows: np.ndarray, step: int) -> dict[str, float]:
-        """The scores of one set from embeddings in a file, and the intervals of the exact ones.
-
-        `accuracy/<set>.<level>.<metric>.low` and `.high` are the ends of an interval.
-        """
-        wanted = self._spec.evaluation
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f"evaluation-{name}-", dir=self._folder) as folder:
-            path = Path(folder) / "embeddings.npy"
-            shape = (len(rows), self._spec.training.embedding_size)
-            file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-            for start in range(0, len(rows), EMBEDDED):
-                part = self.embed(rows[start : start + EMBEDDED]).cpu().numpy()
-                if not np.isfinite(part).all():
-                    raise not_finite("the embeddings", f"by step {step}", self._spec)
-                file[start : start + EMBEDDED] = part
-            file.flush()
-            del file
-            found = evaluate_compressed(
-                path,
-                self._labels(name, rows),
-                list(wanted.metrics),
-                folder=folder,
-                memory=wanted.memory,
-                normalize=self._spec.training.normalize,
-                candidates=wanted.candidates,
-                probes=wanted.probes,
-                queries=None if wanted.queries is None else min(wanted.queries, len(rows)),
-                checked=min(wanted.checked, len(rows)),
-                nmi_average=wanted.nmi_average,
-                over_clustering=wanted.over_clustering,
-                clusters=[None, *wanted.clusters],
-            )
-        scores = {f"{name}/{key}": float(value) for key, value in found.items()}
-        for key, (_, low, high) in found.accuracy.items():
-            own = f"accuracy/{name}/{key}".replace("/", ".").replace(".", "/", 1)
-            scores |= {f"{own}.low": low, f"{own}.high": high}
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -180,16 +104,6 @@ class Evaluator:
                 labels_coarse=self._data.labels("coarse", together),
                 set=np.repeat(self.sets, [len(part) for part in rows]),
             )
-
-    def save_queries(self, path: Path) -> None:
-        """Save each query's scores of the latest evaluation as `.npz`.
-
-        Arrays `<set>/<level>/<metric>` float32 (q,), NaN if the gallery has no relevant image for the query, and
-        `<set>/index` int64 (q,), the queries' rows in the packed array.
-        """
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            arrays = {key: a for name, table in self._queries.items() for key, a in _by_key(name, table).items()}
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     def save_classes(self, path: Path) -> None:
         """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query.
@@ -230,14 +144,4 @@ def _by_class(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
         found[f"{name}/{level}/queries"] = (own["queries"] - own["excluded"]).to_numpy(dtype=np.int64)
         for metric in own.columns.drop(["level", "label", "queries", "excluded"]):
             found[f"{name}/{level}/{metric}"] = own[metric].to_numpy(dtype=np.float32)
-    return found
-
-
-def _by_key(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The table of one set as arrays by score key, with the queries' rows in the packed array."""
-    found = {}
-    for level, part in table.groupby("level"):
-        found[f"{name}/index"] = part["index"].to_numpy().astype(np.int64)
-        for metric in part.columns.drop(["level", "index", "label"]):
-            found[f"{name}/{level}/{metric}"] = part[metric].to_numpy(dtype=np.float32)
     return found

@@ -1,29 +1,43 @@
 """What a good practitioner gets without training: the best features, projection and views, chosen on held-out classes.
 
-Candidates are all features that are given (of several layers, poolings or networks) x projections (none, principal
-components, whitening, LDA: `dml.training.closed_form`) x one view of each image or both. The observed classes are
-halved; each half is embedded as the other half says, and the candidate with the highest mean score wins. No correct
-label, validation set or step of training is needed. The winner is fitted to all classes.
+Candidates are all features that are given (of several layers, poolings or networks), each row of unit length, x
+projections (none, principal components, whitening, LDA: `dml.training.closed_form`) x one view of each image or both.
+The observed classes are halved; each half is embedded as the other half says, and the candidate with the highest mean
+score wins. No correct label, validation set or step of training is needed. The winner is fitted to all classes.
 
-The baseline of a study's page and of a folder without a study are computed here.
+The baseline of a study's page, its method `free`, and what is free in a folder without a study are computed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import torch
 
-from dml.evaluation import evaluate, joined
+from dml import evaluation, models
+from dml.data import DataError
+from dml.data import augment as augmentations
+from dml.data.packing.decoding import CorruptImage, decode, resize
+from dml.evaluation import augmented, evaluate, joined
+from dml.models import Layers
+from dml.tensors import directions
 from dml.training.closed_form import KINDS, SCORED, ClosedForm, Projection, apply, some, taking_part
 from dml.types import Views
 
+version = 1
+"""Raised when the same features and labels choose another embedding; keys of trials of the method contain it."""
+
+KIND = "free"  # of a head, beside those of `closed_form`
 NO_PROJECTION = "none"
 WORDS = {NO_PROJECTION: "as they are", "components": "components", "whitening": "whitened", "lda": "LDA"}
 FEWEST = 4  # classes, of which half can be told apart
+BATCH = 16  # images embedded at once: their activations stay in the cache of a core
+AS_THEY_ARE, CHOSEN, RERANKED = "as they are", "chosen", "re-ranked"
 
 
 @dataclass(frozen=True)
@@ -34,13 +48,10 @@ class Candidate:
     projection: str  # `none`, or a kind of `closed_form`
     views: Views
 
-    @property
-    def text(self) -> str:
-        """`whitened, both views`."""
-        return WORDS[self.projection] + (", both views" if self.views == "mirror" else "")
-
     def __str__(self) -> str:
-        return f"{self.features}, {self.text}"
+        """`before conv_head, whitened, both views`; the last layer is not named."""
+        named = "" if self.features == Layers.last else f"{self.features}, "
+        return named + WORDS[self.projection] + (", both views" if self.views == "mirror" else "")
 
 
 @dataclass(frozen=True)
@@ -57,8 +68,22 @@ class Free:
     scores: Mapping[Candidate, float]
 
     def embed(self, features: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Features by name, (m, V, D) each -> unit embeddings float32 (m, d)."""
-        return _embedded(self.chosen, self.projection, features[self.chosen.features])
+        """Features by name, (m, V, D) each -> unit embeddings float32 (m, d), d at most the size that was asked for."""
+        return embedded(self.chosen, self.projection, unit(features[self.chosen.features]))
+
+    def head(self, widths: Mapping[str, int], size: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same as a linear map of all features side by side, each of unit length.
+
+        `widths` : D of each, in their order -> weight (size, sum D), bias (size,). Rows beyond the embedding are zero.
+        """
+        weight, bias = torch.zeros(size, sum(widths.values())), torch.zeros(size)
+        before = list(widths).index(self.chosen.features)
+        start, width = sum(list(widths.values())[:before]), widths[self.chosen.features]
+        own = torch.eye(width) if self.projection is None else self.projection.weight.cpu()
+        weight[: len(own), start : start + width] = own
+        if self.projection is not None:
+            bias[: len(own)] = self.projection.bias.cpu()
+        return weight, bias
 
 
 def choose(
@@ -71,33 +96,153 @@ def choose(
     features : by name, float (n, V, D): V = 1 view, or the image and its mirror image.
     labels : observed classes, int (n,); rows with -1 are left out.
     metric : that chooses; any of `dml.evaluation`.
-    size : d of all projections; None: all D. Features without a projection then count only if D is d.
+    size : d, at most; None: all D. Features without a projection then count only if D is at most d.
 
     Raises
     ------
-    ValueError : no candidate: no features, or none that can be projected to `size`; as `closed_form.ClosedForm`.
+    ValueError : no features, or fewer than two rows with a label; as `closed_form.ClosedForm`.
     """
     kept = taking_part(np.asarray(labels))
     labels = np.unique(np.asarray(labels)[kept], return_inverse=True)[1]
-    rows = {name: np.asarray(given)[kept] for name, given in features.items()}
+    rows = {name: unit(np.asarray(given)[kept]) for name, given in features.items()}
     scores: dict[Candidate, list[float]] = {}
     for half in (0, 1) if labels.max(initial=-1) + 1 >= FEWEST else ():
         fitted, held_out = np.flatnonzero(labels % 2 == half), np.flatnonzero(labels % 2 != half)
         tested = held_out[some(labels[held_out], SCORED)]
-        for candidate, projection in _candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
-            embeddings = _embedded(candidate, projection, rows[candidate.features][tested])
+        for candidate, projection in candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
+            embeddings = embedded(candidate, projection, rows[candidate.features][tested])
             scores.setdefault(candidate, []).append(evaluate(embeddings, labels[tested], [metric])[metric])
     means = {candidate: fmean(own) for candidate, own in scores.items() if len(own) == 2 and not np.isnan(own).any()}
-    fits = dict(_candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
+    fits = dict(candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
     if not fits:
-        raise ValueError(
-            f"without training: expected features of at least {size or 1} dimensions, got {_shapes(features)}"
-        )
+        raise ValueError("without training: expected features (n, V, D) by name, got none")
     chosen = max(fits, key=lambda one: (one.projection == "whitening", one.views == "mirror"))  # only one, if chosen
     return Free(chosen, fits[chosen], means)
 
 
-def _candidates(
+@dataclass(frozen=True)
+class Look:
+    """What is free in images that have no study yet.
+
+    Attributes
+    ----------
+    free : chosen by all classes and fitted to them: embeds further images.
+    steps : scores by metric of the first features `as they are`, of what is `chosen`, and of that `re-ranked` by its
+        neighbours, means over folds of classes that neither choose nor are fitted to. The labels are those that are
+        given: wrong ones lower all scores.
+    images, classes : with a label.
+    """
+
+    free: Free
+    steps: Mapping[str, Mapping[str, float]]
+    images: int
+    classes: int
+
+
+def look(
+    features: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+    metrics: Sequence[str] = ("recall@1", "map@r"),
+    folds: int = 3,
+) -> Look:
+    """What is free, with its scores on classes that are held out.
+
+    Parameters
+    ----------
+    features : as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
+    labels : observed classes, whole numbers or names (n,); images with -1 are left out.
+    metrics : of `dml.evaluation`; the last one chooses.
+    folds : of the classes, at most half as many as there are classes.
+
+    Raises
+    ------
+    ValueError : features and labels of other lengths, or fewer than four classes of two images.
+    """
+    names = np.asarray(labels)
+    named, codes = np.unique(names, return_inverse=True)
+    observed = np.where(names == -1, -1, codes) if names.dtype.kind in "iu" else codes
+    if not features or any(len(given) != len(observed) for given in features.values()):
+        lengths = ", ".join(f"{name} of {len(given)}" for name, given in features.items()) or "none"
+        raise ValueError(
+            f"what is free: expected features of {len(observed)} images, one for each label, got {lengths}"
+        )
+    counts = np.bincount(observed[observed >= 0], minlength=len(named))
+    judged = np.flatnonzero(counts > 1)
+    if len(judged) < FEWEST:
+        raise ValueError(
+            f"what is free: expected at least {FEWEST} classes of two images or more, got {len(judged)} among "
+            f"{np.count_nonzero(counts)}"
+        )
+    folds, first = min(folds, len(judged) // 2), next(iter(features))
+    each: dict[str, list[Mapping[str, float]]] = {}
+    for fold in range(folds):
+        held_out = np.isin(observed, judged[fold::folds])
+        best = choose(features, np.where(held_out, -1, observed), metrics[-1])
+        tested = np.flatnonzero(held_out)
+        tested = tested[some(observed[tested], SCORED)]
+        found = best.embed({name: given[tested] for name, given in features.items()})
+        plain = embedded(Candidate(first, NO_PROJECTION, "one"), None, unit(features[first][tested]))
+        for step, rows in ((AS_THEY_ARE, plain), (CHOSEN, found), (RERANKED, augmented(found).numpy())):
+            each.setdefault(step, []).append(evaluate(rows, observed[tested], list(metrics)))
+    steps = {step: {name: fmean(own[name] for own in scores) for name in metrics} for step, scores in each.items()}
+    return Look(choose(features, observed, metrics[-1]), steps, int((observed >= 0).sum()), int((counts > 0).sum()))
+
+
+def features_of(
+    paths: Sequence[str | Path],
+    backbone: str = "efficientnet_lite0",
+    settings: Mapping[str, Any] | None = None,
+    side: int = 224,
+    views: Views = "mirror",
+    device: str = "cpu",
+) -> dict[str, np.ndarray]:
+    """The features of image files for `look`: the layers of a network by name, float32 (n, V, D) each.
+
+    Parameters
+    ----------
+    paths : of images of any size, which are decoded in batches and squashed to squares.
+    settings : of the backbone.
+    side : of the squares in pixels.
+    views : `one`, or `mirror`: the mirror image too, which is wrong for text and digits.
+
+    Raises
+    ------
+    ValueError : no paths, or a backbone that is unknown, lacks its package, or rejects its settings.
+    DataError : an image cannot be decoded; the message names it.
+    """
+    if not paths:
+        raise ValueError("what is free: expected paths of images, got none")
+    part, own = models.find(backbone), dict(settings or {})
+    channels = part.channels_for(3)
+    asked = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True}
+    network: Any = models.build(backbone, **asked, **own).backbone.eval()
+    network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
+    augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
+    dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
+
+    def embed(pixels: torch.Tensor) -> torch.Tensor:
+        given = augment(pixels, training=False)
+        return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
+
+    batches = (_pixels(paths[start : start + BATCH], side) for start in range(0, len(paths), BATCH))
+    with torch.inference_mode():
+        found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
+    each = found.reshape(len(paths), len(dimensions), -1)
+    return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+
+
+def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
+    """Image files -> uint8 (n, 3, side, side)."""
+    found = []
+    for path in paths:
+        try:
+            found.append(resize(decode(Path(path), 3), side))
+        except CorruptImage as error:
+            raise DataError(f"{path}: {error}") from None
+    return torch.from_numpy(np.stack(found)).permute(0, 3, 1, 2)
+
+
+def candidates(
     rows: Mapping[str, np.ndarray], labels: np.ndarray, size: int | None, only: Candidate | None = None
 ) -> Iterator[tuple[Candidate, Projection | None]]:
     """All candidates, or one, with their projections; without those that these rows do not allow."""
@@ -109,11 +254,12 @@ def _candidates(
         for kind in (NO_PROJECTION, *KINDS):
             if only is not None and only.projection != kind:
                 continue
-            if kind == NO_PROJECTION and size not in (None, given.shape[2]):
+            shorter = size is not None and size < given.shape[2]
+            if kind == NO_PROJECTION and shorter:
                 continue
             try:
-                projection = None if kind == NO_PROJECTION else forms.projection(kind, size)
-            except ValueError:  # too few images of a class, or features that are shorter
+                projection = None if kind == NO_PROJECTION else forms.projection(kind, size if shorter else None)
+            except ValueError:  # too few images of a class
                 continue
             for view in views:
                 candidate = Candidate(name, kind, view)
@@ -121,12 +267,14 @@ def _candidates(
                     yield candidate, projection
 
 
-def _embedded(candidate: Candidate, projection: Projection | None, given: np.ndarray) -> np.ndarray:
+def embedded(candidate: Candidate, projection: Projection | None, given: np.ndarray) -> np.ndarray:
     """(m, V, D) -> unit vectors float32 (m, d)."""
     each = given if candidate.views == "mirror" else given[:, :1]
     found = np.asarray(each, dtype=np.float32) if projection is None else apply(projection, each)
     return joined(list(torch.from_numpy(found).unbind(dim=1))).numpy()
 
 
-def _shapes(features: Mapping[str, np.ndarray]) -> str:
-    return ", ".join(f"{name} {given.shape}" for name, given in features.items()) or "none"
+def unit(rows: np.ndarray) -> np.ndarray:
+    """(..., D) -> float32 (..., D) of unit length."""
+    given = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+    return directions(given.reshape(-1, given.shape[-1])).view(given.shape).numpy()

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
 from dml import evaluation
-from dml.models import EmbeddingNetwork
+from dml.models import EmbeddingNetwork, Layers
 from dml.protocols import Augmentation
-from dml.training import closed_form
+from dml.training import closed_form, free
 from dml.training.data import TrialData
 from dml.types import TrialSpec
 
 REMEMBERED = 16  # projections, the last ones that heads started from
-_started: dict[bytes, closed_form.Projection] = {}
+_started: dict[bytes, _Head] = {}
 
 
 def with_own_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
@@ -40,8 +42,10 @@ def fit_head(
     augment: Augmentation,
     device: torch.device,
     start: bool = False,
-) -> None:
-    """Give a linear head the weights of `dml.training.closed_form` for the present features.
+) -> str:
+    """Give a linear head the weights of `dml.training.closed_form`, or `free`, for the present features.
+
+    Returns what `free` chose, by the first metric and one view of each image; "" of another kind.
 
     Parameters
     ----------
@@ -62,23 +66,50 @@ def fit_head(
         device=device,
         precision=spec.training.precision,
     )
-    fit = _remembered if start else closed_form.fit
-    found = fit(kind, features, data.observed[kept], model.embedding_size)
+    fit = _remembered if start else _fit
+    widths = data.layers or getattr(model.backbone, "widths", {Layers.last: features.shape[1]})
+    found = fit(kind, features, data.observed[kept], model.embedding_size, dict(widths), spec.evaluation.metrics[0])
     with torch.no_grad():
         linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
         linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
         linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
+    return found.chosen
 
 
-def _remembered(kind: str, features: torch.Tensor, labels: np.ndarray, size: int) -> closed_form.Projection:
-    """`closed_form.fit`, computed once for the same arguments."""
-    said = repr((kind, size, features.device, tuple(features.shape), features.dtype, labels.dtype))
+class _Head(NamedTuple):
+    """The weights of a linear head."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+    chosen: str = ""
+
+
+def _fit(
+    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
+) -> _Head:
+    """The head of a kind; `widths`, `metric`: of the layers side by side, and by which `free` chooses."""
+    if kind != free.KIND:
+        found = closed_form.fit(kind, features, labels, size)
+        return _Head(found.weight, found.bias)
+    parts = features.cpu().split(list(widths.values()), dim=1)
+    best = free.choose(
+        {name: part.numpy()[:, None] for name, part in zip(widths, parts, strict=True)}, labels, metric, size
+    )
+    return _Head(*best.head(widths, size), str(best.chosen))
+
+
+def _remembered(
+    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
+) -> _Head:
+    """`_fit`, computed once for the same arguments."""
+    of_free = (widths, metric) if kind == free.KIND else ()
+    said = repr((kind, size, *of_free, features.device, tuple(features.shape), features.dtype, labels.dtype))
     key = hashlib.blake2b(said.encode())
     for values in (features.cpu().numpy(), labels):
         key.update(np.ascontiguousarray(values).data)
     found = _started.pop(key.digest(), None)
     if found is None:
-        found = closed_form.fit(kind, features, labels, size)
+        found = _fit(kind, features, labels, size, widths, metric)
         found = found._replace(weight=found.weight.cpu(), bias=found.bias.cpu())
     _started[key.digest()] = found  # the newest is the last
     if len(_started) > REMEMBERED:

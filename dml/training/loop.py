@@ -87,8 +87,9 @@ class Training:
             if training.channels_last:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes, self.model.embedding_size).to(self._device)
-        if training.head_start != "random" and not resumes(self._folder):
-            fit_head(self.model, training.head_start, spec, data, self._augment, self._device, start=True)
+        self._chosen, kind = "", training.head_start  # by the method `free`
+        if kind != "random" and not resumes(self._folder):
+            self._chosen = fit_head(self.model, kind, spec, data, self._augment, self._device, start=True)
         self._average = None if training.ema is None else average_of(self.model, training.ema)
         self.trained = self.model if self._average is None else cast(EmbeddingNetwork, self._average.module)
         if training.head_refit is not None:
@@ -97,15 +98,14 @@ class Training:
         self._truth: torch.Tensor | None = None
         if getattr(self._mine, "takes_truth", False):  # an oracle
             self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
-        part = build_filter(spec, data.classes, self.model.embedding_size)
+        part = build_filter(spec, data.classes, self.model.embedding_size, self.loss)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
-        network = parallel(self.model, self._device)
-        self._forward = torch.compile(network) if training.compile else network
+        self._forward = parallel(self.model, self._device)
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
         sampler = build_sampler(spec, data)
         views = generator(spec.seed, "views") if training.views > 1 else None
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
-        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device, self._folder)
+        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
         state = TrialState(
@@ -173,8 +173,8 @@ class Training:
         return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:
-        """Delete the checkpoints that the study does not keep. Called once the result is recorded."""
-        self._checkpoints.discard(keep=self.spec.training.keep_checkpoints)
+        """Delete the checkpoint. Called once the result is recorded."""
+        self._checkpoints.discard()
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -216,9 +216,6 @@ class Training:
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
         average_gradients(self.loss)
-        if self.step < self.spec.training.head_first_steps:
-            for parameter in self.model.backbone.parameters():  # type: ignore[attr-defined]
-                parameter.grad = None  # the optimiser skips it
         clip(self.spec.training, (*self.model.parameters(), *self.loss.parameters()))
         self._optimizer.step()
         self._schedule.step()
@@ -245,13 +242,9 @@ class Training:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
         if self.finished and self.spec.phase == "confirm":
             whole = whole_network(self.spec, self.data, self.trained)
-            save_model(self._folder / "model", whole, describe_model(self.spec, self.data))
+            chosen = {"chosen": self._chosen} if self._chosen else {}
+            save_model(self._folder / "model", whole, describe_model(self.spec, self.data) | chosen)
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
-            if self.spec.evaluation.keep_per_query:
-                self._evaluator.save_queries(self._folder / "queries.npz")
             self._evaluator.save_classes(self._folder / "classes.npz")
-        keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
-        if "best" in keep and self._history.latest_is_best(best):
-            self._checkpoints.save("best")
         self._checkpoints.save()  # last, since a trial that resumes as finished saves nothing

@@ -46,8 +46,6 @@ def test_no_sweep_has_run(dml, project):
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
-    write(project, look="look 2 of 5, at 5 seeds")
-    assert "2/4 trials, 1 running, look 2 of 5, at 5 seeds" in dml("status").out
 
 
 def test_clocks_of_other_machines_are_not_compared_with_this_one(dml, project):

@@ -16,7 +16,7 @@ CONTENT = {
     "positives": ["random"],
     "negatives": ["random", "all"],
     "filters": ["none", "prism"],
-    "search": {"sampler": "random", "trials": 4, "stop": "best"},
+    "search": {"trials": 4, "stop": "best"},
     "training": {"search": {"learning_rate": {"log_uniform": [1e-4, 1e-2]}}, "embedding_size": 8},
 }
 

@@ -78,7 +78,7 @@ def test_the_rate_is_the_cells_fixed_or_searched(study):
     assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
     assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
     tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
-    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "random"})})
+    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "grid"})})
     assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
 
 
@@ -98,16 +98,14 @@ def test_a_spec_with_a_filter_survives_json(study):
         assert spec_json.load(spec_json.dump(built)) == built
 
 
-def test_claims_name_filters(study):
+def test_comparisons_name_filters(study):
     cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
     assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
     assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
     assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
     study("""filters: [none, prism]  # with an estimated rate
-claims:
-  - paper: Liu et al.
-    text: PRISM is better.
-    compare: {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
+compare:
+  - {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
 """)
     entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
     with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
@@ -134,3 +132,41 @@ claims:
 def test_mistakes_are_found_before_anything_runs(study, text, message):
     with pytest.raises(ConfigError, match=message):
         study(text)
+
+
+def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):
+    text = STUDY.replace("[triplet, softmax]", "[{name: arcface, settings: {centers: CENTERS}}]")
+    for line in ("positives: [easy]\n", "negatives: [random]\n"):
+        text = text.replace(line, "")
+    assert study("filters: [sub_centers]", text=text.replace("CENTERS", "3")).cells()
+    with pytest.raises(ConfigError, match=r"several centres a class"):
+        study("filters: [sub_centers]", text=text.replace("CENTERS", "1"))
+
+
+def test_a_memory_joins_keys_only_when_it_is_set(study):
+    def key(loss):
+        made = study(text=STUDY.replace("triplet", loss))
+        return keys.record(build(made, made.cells()[0]))
+
+    plain, none, some, same = map(
+        key,
+        (
+            "{name: info_nce}",
+            "{name: info_nce, settings: {memory: null}}",
+            "{name: info_nce, settings: {memory: {size: 90, warm_up: 10}}}",
+            "{name: info_nce, settings: {memory: {warm_up: 10, size: 90}}}",
+        ),
+    )
+    assert plain == none
+    assert some == same != plain
+    assert set(some["versions"]) - set(plain["versions"]) == {"losses.memory"}
+    with pytest.raises(ConfigError, match=r"info_nce: memory: warm_up: expected fewer than the 500 steps, got 1000"):
+        key("{name: info_nce, settings: {memory: {size: 90}}}")
+    with pytest.raises(ConfigError, match=r"memory: expected \{size"):
+        key("{name: info_nce, settings: {memory: 90}}")
+
+
+def test_a_memory_can_be_an_axis(study):
+    found = study("grid: {loss.memory: [null, {size: 90, warm_up: 5}]}", text=STUDY.replace("softmax", "info_nce"))
+    assert len(found.cells()) == 2 * 2 * 2
+    assert len({cell.name for cell in found.cells()}) == 8

@@ -31,7 +31,6 @@ def spec(study, cell=0):
         ("augment: crop224", "augment: with frozen: true, expected augment: none: the features of each image"),
         ("init_from: {path: weights.pt}", "init_from: with frozen: true, expected no init_from: .*its settings"),
         ("channels_last: true", "channels_last: with frozen: true, expected no channels_last"),
-        ("compile: true", "compile: with frozen: true, expected no compile: only the head"),
         ("workers: 2", "workers: with frozen: true, expected workers: 1"),
     ],
 )
@@ -122,8 +121,8 @@ def test_what_vectors_do_not_have_is_refused(study, more, message):
 
 
 def test_images_settings_of_vectors_are_refused(study):
-    with pytest.raises(ConfigError, match="source 'features' has no images: remove resize, decode"):
-        study("", VECTORS[:-1] + ", resize: 32, decode: lazy}")
+    with pytest.raises(ConfigError, match="source 'features' has no images: remove resize, on_corrupt"):
+        study("", VECTORS[:-1] + ", resize: 32, on_corrupt: skip}")
 
 
 def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):

@@ -46,7 +46,6 @@ STUDY = {"title": "a", "datasets": ["digits"], "losses": ["triplet"]}
         {"seeds": [-1]},
         {"seeds": "all"},
         {"seeds": {"auto": {"least": 1}}},
-        {"auto_seeds": {"least": 3}},
         {"speed": 1},
     ],
     ids=str,
@@ -58,11 +57,6 @@ def test_what_a_study_rejects_is_invalid(change):
 
 def test_names_of_parts_and_dotted_paths_are_valid():
     assert CHECK.is_valid({**STUDY, "losses": [{"name": "my.package.Loss"}, "margin"], "filters": ["none", "prism"]})
-
-
-@pytest.mark.parametrize("seeds", ["auto", {"auto": {}}, {"auto": {"least": 4, "most": 9}}], ids=str)
-def test_seeds_that_are_added_as_needed_are_valid(seeds):
-    assert CHECK.is_valid({**STUDY, "seeds": seeds})
 
 
 def test_a_study_that_extends_another_needs_nothing_else():

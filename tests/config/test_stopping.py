@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dml.config import SearchSection, Study, TrainingSection, best_point, study_from, value_of
+from dml.config import SearchSection, Study, TrainingSection, best_point, value_of
 from dml.config.stopping import default_every, evaluated_steps
 
 KEY = "validation/fine/recall@1"
@@ -66,12 +66,6 @@ def test_a_study_does_not_say_after_how_many_steps():
 def test_an_unknown_rule_is_an_error_with_the_choices():
     with pytest.raises(ValueError, match=r"stop\s+Input should be 'last' or 'best'"):
         Study(**STUDY, search={"stop": "patience"})
-
-
-def test_a_pruner_needs_curves_and_the_best_step_brings_them():
-    with pytest.raises(ValueError, match=r"evaluation\.every"):
-        study_from({**STUDY, "search": {"pruner": "median", "stop": "last"}})
-    assert study_from({**STUDY, "search": {"pruner": "median", "stop": "best"}}).evaluation.every is None
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():

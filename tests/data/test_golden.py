@@ -93,7 +93,7 @@ def test_packing(golden, tmp_path):
             "digest": manifest["digest"],
         }
     defaults = {name: p.default for name, p in inspect.signature(pack).parameters.items()}
-    settings = {name: defaults[name] for name in ("resize", "on_corrupt", "decode")}
+    settings = {name: defaults[name] for name in ("resize", "on_corrupt")}
     golden.check("packing", "packing", packer, values, defaults=settings)
 
 

@@ -1,6 +1,7 @@
 """`evaluate` as a whole: every retrieval metric against loops, hard data, options and errors."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -326,3 +327,16 @@ def test_evaluates_without_faiss(case, monkeypatch):
 def test_cuda_gives_the_same_retrieval(case):
     x, labels = case(0)
     assert evaluate(x, labels, RETRIEVAL, device="cuda") == pytest.approx(evaluate(x, labels, RETRIEVAL))
+
+
+def test_the_compressed_index_of_the_docs_finds_what_an_exact_search_finds():
+    pytest.importorskip("faiss")
+    text = (Path(__file__).parents[2] / "docs/scale.md").read_text()
+    names: dict = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], names)
+    labels = np.arange(3000) % 300
+    x = np.random.default_rng(0).normal(size=(3000, 32))
+    x = (x + 0.9 * x[labels]).astype(np.float32)
+    exact = evaluate(x, labels, metrics=["recall@1"], normalize=False)["recall@1"]
+    assert 0.2 < exact < 0.9
+    assert names["recall_at_1"](x, labels, lists=32, probes=16) == pytest.approx(exact, abs=0.02)

@@ -8,7 +8,6 @@ from sklearn.cluster import KMeans
 from dml.evaluation import Vectors, _search
 from dml.evaluation._kmeans_start import exchange, plus_plus
 from dml.evaluation.clustering import contingency
-from dml.evaluation.compressed import minibatch
 from dml.evaluation.kmeans import STARTS, Nearest, _means, _update, kmeans
 from dml.evaluation.metrics.f1 import F1
 
@@ -109,15 +108,6 @@ def test_nearly_equal_directions(backend, start, spread, dtype):
     collapsed = (rng.normal(size=12) + spread * x).astype(dtype)
     found = kmeans(Vectors(collapsed), 5, start=start, restarts=8, backend=backend)
     assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 5
-
-
-@pytest.mark.skipif(not _search.has_faiss(), reason="no faiss")
-def test_the_nearest_of_centres_far_from_0():
-    """As mini-batches search it."""
-    rng = np.random.default_rng(0)
-    centres = (rng.normal(size=8) + 1e-4 * rng.normal(size=(6, 8))).astype(np.float32)
-    points = np.repeat(centres, 20, axis=0) + (1e-6 * rng.normal(size=(120, 8))).astype(np.float32)
-    np.testing.assert_array_equal(minibatch._search(centres)(points), np.arange(6).repeat(20))
 
 
 def test_as_many_clusters_as_points_are_the_points():

@@ -9,6 +9,8 @@ import pytest
 import torch
 from scipy.special import ive
 
+import dml.losses
+
 
 def naive_scores(memory, v, kind):
     """The score of a unit vector against each class that the memory holds."""
@@ -70,6 +72,15 @@ def noisy_batches(count, size=24, classes=5, dimension=6, rate=0.3, seed=0):
         yield embeddings, torch.where(wrong, (true + shift) % classes, true), wrong
 
 
+def ready(keep, classes=5, size=6):
+    """A filter that watches a loss if it can."""
+    if hasattr(keep, "watch"):
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            keep.watch(dml.losses.Arcface(num_classes=classes, embedding_size=size, centers=3))
+    return keep
+
+
 @pytest.fixture(scope="session")
 def tools():
-    return SimpleNamespace(Naive=Naive, noisy_batches=noisy_batches)
+    return SimpleNamespace(Naive=Naive, noisy_batches=noisy_batches, ready=ready)

@@ -58,7 +58,7 @@ def test_one_positive_an_anchor_makes_the_forms_equal(check):
 
 
 def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match=r"form: expected nt_xent, supcon_out, supcon_in; got 'out'"):
+    with pytest.raises(ValueError, match=r"form: expected one of nt_xent, supcon_out, supcon_in; got 'out'"):
         dml.losses.build("info_nce", form="out")
     with pytest.raises(ValueError, match="temperature"):
         dml.losses.build("info_nce", temperature=0)

@@ -7,14 +7,15 @@ import torch
 
 from dml import discovery, losses
 from dml.training.closed_form import KINDS
+from dml.training.free import KIND
 
 
 def test_there_is_one_for_each_projection():
     named = {losses.closed_form_of(name): name for name in discovery.names("dml.losses")}
-    assert {kind: named[kind] for kind in named if kind is not None} == {kind: kind for kind in KINDS}
+    assert {kind: named[kind] for kind in named if kind is not None} == {kind: kind for kind in (*KINDS, KIND)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, KIND])
 def test_the_value_and_the_gradient_are_zero_whatever_the_batch(kind):
     loss = losses.build_for(kind, {}, num_classes=3, embedding_size=4, normalize=False)
     assert list(loss.parameters()) == []

@@ -73,9 +73,40 @@ def soft_triple(check, loss, y):
     return of
 
 
+def probabilities(check, loss, x, y):
+    """Each sample's p, (CLASSES,), and its class."""
+    s = cosines(check, x, loss.proxies, loss.normalize) / loss.temperature
+    return [(torch.exp(row - row.max()) / torch.exp(row - row.max()).sum(), c) for row, c in zip(s, y, strict=True)]
+
+
+def generalized(check, loss, y):
+    def of(x):
+        return sum((1 - p[c] ** loss.q) / loss.q for p, c in probabilities(check, loss, x, y)) / len(y)
+
+    return of
+
+
+def bootstrap(check, loss, y):
+    def of(x):
+        total = 0
+        for p, c in probabilities(check, loss, x, y):
+            guess = p if loss.form == "soft" else torch.eye(CLASSES, dtype=p.dtype)[p.argmax()]
+            target = loss.beta * torch.eye(CLASSES, dtype=p.dtype)[c] + (1 - loss.beta) * guess
+            total = total - (target * torch.log(p)).sum()
+        return total / len(y)
+
+    return of
+
+
 @pytest.mark.parametrize(
     ("name", "naive", "settings"),
     [
+        ("generalized_softmax", generalized, {}),
+        ("generalized_softmax", generalized, {"q": 1.0, "temperature": 0.3}),
+        ("generalized_softmax", generalized, {"q": 0.2, "normalize": False, "temperature": 1.0}),
+        ("bootstrap_softmax", bootstrap, {}),
+        ("bootstrap_softmax", bootstrap, {"form": "soft", "beta": 0.9, "temperature": 0.2}),
+        ("bootstrap_softmax", bootstrap, {"beta": 0.5, "normalize": False, "temperature": 1.0}),
         ("arcface", arcface, {"scale": 8.0}),
         ("arcface", arcface, {"scale": 4.0, "margin": 1.5}),
         ("arcface", arcface, {"margin": 0.0, "cosine_margin": 0.35, "scale": 16.0}),
@@ -127,6 +158,51 @@ def test_against_pytorch_metric_learning(check, name, settings, peer, theirs, si
     torch.testing.assert_close(gradient, wanted, rtol=1e-4, atol=1e-7)
 
 
+def test_nearly_no_q_and_beta_1_are_the_cross_entropy(check):
+    x, y = check.batch(0, duplicates=False)
+    y = y - 2**24
+    softmax = dml.losses.build("softmax", num_classes=CLASSES, embedding_size=6).double()
+    for name, settings in (("generalized_softmax", {"q": 1e-7}), ("bootstrap_softmax", {"beta": 1.0})):
+        loss = built(name, **settings)
+        softmax.load_state_dict({"weight": loss.proxies.detach()})
+        torch.testing.assert_close(loss(x, y), softmax(x, y), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("name", ["arcface", "proxy_anchor", "generalized_softmax", "bootstrap_softmax"])
+def test_sampled_classes_are_those_of_the_batch_and_others_at_random(check, name):
+    """A step is that of a loss with the sampled classes only; the rest of the centres have no gradient."""
+    x, _ = check.batch(0, sizes=(2,) * 3, duplicates=False)
+    y = torch.tensor([30, 7, 30, 7, 99, 0])
+    torch.manual_seed(0)
+    loss = dml.losses.build(name, num_classes=100, embedding_size=6, sampled=0.2).double()
+    other = torch.ones(100, dtype=torch.bool).index_fill(0, y, False)
+    seen = torch.zeros(100)
+    for _ in range(40):
+        loss.zero_grad()
+        value = loss(x, y)
+        value.backward()
+        taken = loss.proxies.grad.abs().sum(1) > 0
+        assert taken.sum() == 20
+        assert taken[y].all()
+        with torch.random.fork_rng():
+            alone = dml.losses.build(name, num_classes=20, embedding_size=6).double()
+        alone.load_state_dict({"proxies": loss.proxies.detach()[taken]})
+        torch.testing.assert_close(alone(x, taken.cumsum(0)[y] - 1), value)
+        seen += taken
+    assert seen[other].min() > 0
+    torch.manual_seed(1)
+    one = loss(x, y)
+    torch.manual_seed(1)
+    assert torch.equal(one, loss(x, y))
+
+
+def test_a_batch_of_more_classes_than_are_sampled_takes_all_of_its_own():
+    x, y = torch.randn(12, 6), torch.arange(12)
+    loss = dml.losses.build("arcface", num_classes=50, embedding_size=6, sampled=0.02)
+    loss(x, y).backward()
+    assert torch.equal(loss.proxies.grad.abs().sum(1) > 0, torch.arange(50) < 12)
+
+
 def test_past_pi_the_logit_still_falls():
     loss = dml.losses.build("arcface", num_classes=2, embedding_size=2, margin=1.0).double()
     angles = torch.linspace(0.01, math.pi - 0.01, 200, dtype=torch.float64)
@@ -142,6 +218,10 @@ def test_past_pi_the_logit_still_falls():
         ("arcface", {"factor": 0.5}),
         ("arcface", {"cosine_margin": -0.1}),
         ("arcface", {"centers": 0}),
+        ("arcface", {"sampled": 0}),
+        ("generalized_softmax", {"q": 0}),
+        ("bootstrap_softmax", {"beta": 1.5}),
+        ("bootstrap_softmax", {"form": "both"}),
         ("proxy_anchor", {"alpha": 0}),
         ("proxy_anchor", {"margin": -1}),
         ("soft_triple", {"gamma": 0}),

@@ -270,35 +270,30 @@ POOLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "settings"), POOLED)
-def test_another_pooling_takes_the_place_of_the_mean(name, settings, images):
-    plain = build(name, {**settings, **OFFLINE})
-    pooled = {}
-    for pooling in ("average", "max", "both", "gem"):
-        made = models.build(name, embedding_size=1, image_size=PIXELS, pooling=pooling, **settings, **OFFLINE).backbone
-        made.backbone.load_state_dict(plain.state_dict())
-        pooled[pooling] = made.eval()(images)
-        trained = copy.deepcopy(made).train()
-        trained(images).sum().backward()
-        assert trained.pooling.p is None or trained.pooling.p.grad is not None
-        block = models.blocks(made, SHAPE)[-4]
-        activations = models.BeforeBlock(made, block)(images)
-        torch.testing.assert_close(
-            FromBlock(made, block, SHAPE).eval()(activations), pooled[pooling], rtol=1e-4, atol=1e-4
-        )
-    torch.testing.assert_close(pooled["average"], plain.eval()(images))
-    assert len({tuple(features.flatten().tolist()) for features in pooled.values()}) == 4
+@pytest.mark.parametrize(("name", "settings"), NAMED)
+def test_layers_are_what_their_blocks_get(name, settings):
+    made, images = build(name, settings), torch.rand(2, *SHAPE)
+    layers = models.Layers(made, SHAPE).eval()
+    with torch.no_grad():
+        parts = layers(images).split(list(layers.widths.values()), dim=1)
+        torch.testing.assert_close(parts[0], nn.functional.normalize(made.eval()(images)))
+        for layer, part in list(zip(layers.widths, parts, strict=True))[1:]:
+            torch.testing.assert_close(part.norm(dim=1), torch.ones(2))
+            if layer.startswith("before "):
+                given = models.BeforeBlock(made, layer.removeprefix("before "))(images)
+                means = [given.mean(axes) for axes in ([(1,)] if given.ndim == 3 else [(2, 3), (1, 2)])]
+                means = [mean for mean in means if mean.shape == part.shape]
+                assert any(torch.allclose(part, nn.functional.normalize(mean), atol=1e-5) for mean in means)
+    assert sum(layers.widths.values()) == layers.features
+    assert len(layers.widths) <= 5
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        *(("mlp", {}), ("small_conv", {"grid": 2}), ("torchvision", {"name": "alexnet"})),
-        ("timm", {"name": "vit_tiny_patch16_224"}),
-        ("timm", {"name": "resnet10t", "arguments": {"global_pool": "max"}}),
-    ],
-)
-def test_what_pools_nothing_has_no_other_pooling(name, settings):
-    offline = OFFLINE if name in ("torchvision", "timm") else {}
-    with pytest.raises(ValueError, match="pools no maps last: remove pooling"):
-        models.build(name, embedding_size=1, image_size=PIXELS, channels=3, pooling="max", **settings, **offline)
+def test_layers_of_convolutions_and_of_a_transformer():
+    lite = build("timm", {"name": "tf_efficientnet_lite0", **OFFLINE})
+    names = ["last layer", "last layer, GeM", "before blocks.5.0", "before blocks.6.0", "before conv_head"]
+    assert list(models.Layers(lite, SHAPE).widths) == names
+    vit = build("timm", {"name": "vit_tiny_patch16_224", "arguments": {**VIT, "depth": 8}, **OFFLINE})
+    layers = models.Layers(vit, SHAPE).eval()
+    assert list(layers.widths) == ["last layer", "last layer, mean", "before blocks.4", "before blocks.6"]
+    side = models.build("side_by_side", embedding_size=1, image_size=PIXELS, backbones=["small_conv", "small_conv"])
+    assert list(models.Layers(side.backbone, SHAPE).widths) == ["last layer"]

@@ -1,6 +1,6 @@
 """The claims of the four papers."""
 
-from dml.config.paper_claims import paper_claims
+from dml.papers import paper_claims
 
 FOUR = ("eps", "histogram", "loop", "noise")
 

@@ -226,16 +226,6 @@ def test_a_class_with_one_image_is_said_to_be_beyond_judgement(work, untracked):
     assert "beyond judgement, with 1 or 2 images: yak" in outputs.lines(content)[1]
 
 
-def test_images_that_are_missing(work, untracked):
-    photograph(Path("photos"), each=4)
-    text = STUDY.replace("test_share: 0.4}", "test_share: 0.4}, decode: lazy, resize: 8") + "audit: {}\n"
-    work(text, names="download pack features")
-    Path("photos/cat/02.png").unlink()
-    with pytest.raises(ValueError, match=r"photos/cat/02\.png"):
-        work(text, names="audit")
-    assert not Path("audit").exists()
-
-
 def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
     photograph(Path("photos"), each=6)
     text = STUDY + "audit: {}\n"

@@ -18,7 +18,7 @@ datasets: [digits]
 losses: [triplet, contrastive]
 seeds: [0, 1]
 class_splits: {folds: 3}
-search: {sampler: random, trials: 2, objective: map@r}
+search: {sampler: tpe, trials: 2, objective: map@r}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [map@r]}
 """
@@ -58,7 +58,7 @@ def test_each_class_split_is_tuned_and_confirmed_by_itself(project, refused):
 
 def test_seeds_are_added_while_a_comparison_is_open(project):
     text = STUDY.replace("class_splits: {folds: 3}\n", "").replace("[0, 1]", "{auto: {least: 3, most: 5}}")
-    project.study("tiny", text.replace("sampler: random, trials: 2", "sampler: fixed"))
+    project.study("tiny", text.replace("sampler: tpe, trials: 2", "sampler: fixed"))
     project.stages("resolve download pack split corrupt features sweep", "tiny")
     trials = pd.read_parquet(project.root / "results/tiny/trials.parquet")
     assert trials.groupby("cell").size().isin([3, 5]).all()

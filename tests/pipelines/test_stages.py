@@ -88,7 +88,7 @@ def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
     studies = yaml.safe_load((project.root / "params.yaml").read_text())["studies"]
     assert studies[-1] == "quickstart"
     assert studies.count("loop-table2") == 1  # it is in the group too
-    assert {"loop-dimension", "loop-fig3a"} <= set(studies)
+    assert {"loop-points", "loop-corners-numbers"} <= set(studies)
     assert not [name for name in studies if name.endswith(("-cub200", "-cars196", "-sop"))]
     assert "studies: loop-" in done.text
 

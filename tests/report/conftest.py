@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dml.config import ClaimSection, Study, load_study
+from dml.config import ComparisonSection, Study, load_study
 from dml.report.loading import load
 from dml.report.results import Results
 from dml.report.site import build
@@ -49,8 +49,8 @@ def synthetic() -> ModuleType:
 def site(tmp_path_factory) -> SimpleNamespace:
     """A site of a study over noise rates, one with embeddings in the plane, and one that has not run."""
     root = tmp_path_factory.mktemp("site")
-    claims = [ClaimSection(claim="eps-table-1-test", compare=_synthetic.EASIER, each=["loss"], published=7.1)]
-    studies = [_synthetic.study(claims=claims), _synthetic.plane_study(), _synthetic.study("empty")]
+    easier = ComparisonSection(text="Easy positives help.", each=["loss"], **_synthetic.EASIER)
+    studies = [_synthetic.study(compare=[easier]), _synthetic.plane_study(), _synthetic.study("empty")]
     for study in studies[:2]:
         _synthetic.write(study, root)
     index = build(studies, root / "results", root / "store", root / "report")

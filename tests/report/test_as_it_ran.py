@@ -10,8 +10,8 @@ import pytest
 
 from dml.config import load_study
 from dml.config.recorded import ATTRIBUTE, record
-from dml.report.analysis.claims import with_verdicts
 from dml.report.assembly import study_page
+from dml.report.claims import with_verdicts
 from dml.report.loading import load
 from dml.snapshots import Snapshot, publish
 
@@ -25,11 +25,11 @@ losses: [triplet, {name: margin, settings: {beta: 1.2}}]
 positives: [random, easy]
 negatives: [random]
 seeds: [0, 1, 2]
-search: {sampler: random, trials: 2, stop: last}
+search: {sampler: tpe, trials: 2, stop: last}
 training: {steps: 400}
 evaluation: {metrics: [recall@1, nmi], every: 100}
-claims:
-  - {paper: mine, text: Easy is better., compare: {first: {positives: easy}, second: {positives: random}}}
+compare:
+  - {text: Easy is better., first: {positives: easy}, second: {positives: random}}
 """
 LOSS = ("losses: [triplet", "losses: [contrastive, triplet")
 MODES = ["here", "published"]
@@ -94,16 +94,16 @@ def test_today_s_file_says_what_the_page_is_about(results, tmp_path):
 
 
 def test_a_loss_that_was_added_has_no_cells(results, tmp_path):
-    claim = "  - {paper: mine, text: New., compare: {first: {loss: contrastive}, second: {loss: triplet}}}\n"
-    added = results(LOSS, more=claim)
+    added = results(LOSS, more="  - {text: New., first: {loss: contrastive}, second: {loss: triplet}}\n")
     assert {cell.loss.name for cell in added.cells.values()} == {"triplet", "margin"}
     assert not added.missing()
     assert added.origin.endswith(
-        "The study has changed since; this page shows it as it ran. 4 cells of it have not run. 1 claim cannot be "
-        "tested with what ran."
+        "The study has changed since; this page shows it as it ran. 4 cells of it have not run."
     )
-    page, (verdict,) = drawn(added, tmp_path)
-    assert verdict.claim.text == "Easy is better."
+    page, (verdict, new) = drawn(added, tmp_path)
+    assert (verdict.claim.text, new.claim.text) == ("Easy is better.", "New.")
+    assert verdict.effects
+    assert "no cell of this study has loss 'contrastive'" in new.reason
     assert ("Cells", "8", "4 methods") in page.facts
 
 

@@ -13,9 +13,9 @@ from dml.report.figures.intervals import intervals
 from dml.report.labels import group_label, score_label
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, score_frame
-from dml.report.sections.robustness import Robustness
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
+PEOPLE = Path(__file__).parents[1] / "studies" / "human-fine.yaml"
 
 
 def _against_noise(results):
@@ -29,7 +29,7 @@ def _intervals(results, noise):
 
 
 def test_methods_tables_and_captions_name_the_filter():
-    results = Results(load_study(STUDIES / "human-fine.yaml"), pd.DataFrame())
+    results = Results(load_study(PEOPLE), pd.DataFrame())
     plain, filtered = (
         f"cifar100|given-0.365|triplet|easy+semihard_random{end}" for end in ("", "|filter=prism(memory=4000)")
     )
@@ -43,7 +43,7 @@ def test_methods_tables_and_captions_name_the_filter():
 
 
 def test_lines_with_and_without_a_filter_share_a_panel(loaded):
-    figure = _against_noise(loaded(load_study(STUDIES / "human-fine.yaml")))
+    figure = _against_noise(loaded(load_study(PEOPLE)))
     (panel,) = figure.axes
     assert panel.get_title() == "triplet, semihard random"
     ends = {text.get_text(): text.get_color() for text in panel.texts}
@@ -55,30 +55,17 @@ def test_lines_with_and_without_a_filter_share_a_panel(loaded):
     assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
 
 
-def test_toplines_with_and_without_a_filter_share_a_panel(published):
-    results = published("human-fine-window")
-    figure = next(block for block in Robustness().content(results) if block.name == "topline-cifar100-uniform").figure
-    assert [axes.get_title() for axes in figure.axes] == [
-        "(a) triplet, semihard random",
-        "(b) R@1, share of the topline",
-    ]
-    drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
-    assert [line.get_linestyle() for line in drawn].count("--") == 4
-    assert len(drawn) == 8
-    assert len({line.get_color() for line in drawn}) == 4
-
-
 def test_two_settings_of_a_filter_are_told_apart(study_of, loaded):
-    text = (STUDIES / "human-fine.yaml").read_text()
+    text = PEOPLE.read_text()
     start, end = text.index("filters:"), text.index("\nseeds:")
     two = "filters: [{name: prism, settings: {rate: 0.2}}, {name: prism, settings: {rate: 0.5}}]"
-    figure = _against_noise(loaded(study_of(text[:start] + two + text[end:].split("\nclaims:")[0] + "\n")))
+    figure = _against_noise(loaded(study_of(text[:start] + two + text[end:])))
     ends = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert len(set(ends)) == 4, ends
 
 
 def test_the_noise_of_a_figure_with_one_rate_is_named(loaded):
-    results = loaded(load_study(STUDIES / "human-fine.yaml"))
+    results = loaded(load_study(PEOPLE))
     figure = _intervals(results, "given")
     assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
     figure = _intervals(results, "subset")
@@ -86,7 +73,7 @@ def test_the_noise_of_a_figure_with_one_rate_is_named(loaded):
 
 
 def test_without_a_filter_nothing_is_added():
-    results = Results(load_study(STUDIES / "human-coarse.yaml"), pd.DataFrame())
+    results = Results(load_study(STUDIES / "flowers-frozen.yaml"), pd.DataFrame())
     assert results.varied == []
     assert "filter" not in identity(results, next(iter(results.cells)))
 

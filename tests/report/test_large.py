@@ -13,7 +13,7 @@ from dml.report import contents
 
 pytestmark = pytest.mark.slow
 
-JOINT = Path(__file__).parents[2] / "pipelines" / "studies" / "joint-digits.yaml"
+JOINT = Path(__file__).parents[1] / "studies" / "joint-digits.yaml"
 READS = 30  # of a whole table by one section, for whatever number of cells
 SECONDS = 90  # of CPU for 1,146 cells: it takes 10 to 45, by machine and by what runs beside it
 

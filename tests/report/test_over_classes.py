@@ -3,10 +3,10 @@
 import class_splits
 import numpy as np
 import pytest
-
 from class_splits import over_classes
 
 from dml import statistics
+
 pytestmark = pytest.mark.slow
 
 

@@ -10,7 +10,7 @@ from dml.report import parallel
 from dml.report.parallel import study_pages, workers
 from dml.report.results import Results
 
-NAMES = ("noise-clean", "loop-fig4", "loop-expansion")
+NAMES = ("noise-clean-grid", "histogram-pairs", "loop-points-long")
 
 
 def made(results: list[Results], folder: Path, broken: bool = False):

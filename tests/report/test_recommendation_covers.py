@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 from synthetic import KEY
 
-from dml import sequential
 from dml.cli.recommendation_text import recommendation_text
-from dml.config.auto_seeds import AutoSection
 from dml.report.analysis.interval_coverage import class_term, covers, over_seeds
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
@@ -31,14 +29,9 @@ def study_of(synthetic, loaded, tmp_path):
     def of_splits(frame):
         return noisy(pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(4)]))
 
-    def of_looks(frame):
-        return noisy(frame)[frame["seed"] < 8]
-
     def made(kind):
-        auto = {"seeds": list(range(20)), "auto_seeds": AutoSection()}
         changes, alter = {
             "classes": ({"seeds": [0, 1, 2, 3]}, of_classes),
-            "looks": (auto, of_looks),
             "class splits": ({"class_splits": 4, "seeds": [0, 1]}, of_splits),
         }[kind]
         return loaded(synthetic.small(positives=METHODS, **changes), alter)
@@ -46,7 +39,7 @@ def study_of(synthetic, loaded, tmp_path):
     return made
 
 
-@pytest.mark.parametrize("kind", ["classes", "looks", "class splits"])
+@pytest.mark.parametrize("kind", ["classes", "class splits"])
 def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
     results = study_of(kind)
     assert kind in covers(results)
@@ -79,20 +72,6 @@ def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
         apart = means(found.winner.cell) - means(rival.cell)
         own = over_seeds(pd.Series(apart @ COUNTS / COUNTS.sum()), [class_term(apart.mean(axis=0), COUNTS)], [])
         assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high), abs=0.02)  # float16 is kept
-
-
-def test_between_rates_planned_looks_count_too(study_of):
-    results = study_of("looks")
-    found = recommend(results, 0.1)
-
-    def values(cell):
-        clean, noisy = (results.values(cell.replace("uniform-0|", f"uniform-{rate}|"), KEY) for rate in ("0", "0.4"))
-        return 0.75 * clean + 0.25 * noisy
-
-    for rival in found.methods[1:]:
-        difference = (values(found.winner.cell) - values(rival.cell)).to_numpy()
-        own = sequential.estimate(difference, results.study.auto_seeds.looks)
-        assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high))
 
 
 def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):

@@ -106,7 +106,7 @@ def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
 
 def test_the_step_at_which_cells_stop_is_shown(synthetic, loaded, built):
     """The best point of the best tuning trial's curve, beside the scores of its ends."""
-    study = synthetic.small(search=SearchSection(sampler="random", trials=2, stop="best"))
+    study = synthetic.small(search=SearchSection(sampler="grid", trials=2, stop="best"))
 
     def alter(frame):
         for place, values in enumerate([[0.1, 0.5, 0.4], [0.2, 0.7, 0.3]]):

@@ -8,7 +8,7 @@ from synthetic import EASIER
 
 from dml import discovery
 from dml.cli.recommendation_text import recommendation_text
-from dml.config import ClaimSection, load_study
+from dml.config import ComparisonSection, load_study
 from dml.report import contents
 from dml.report.recommendation import recommend
 from dml.report.sections.winners import winners
@@ -54,9 +54,9 @@ def test_the_mark_follows_from_the_configuration(text, said, tmp_path):
 
 @pytest.fixture
 def fixed(synthetic):
-    """A study with one setting for each method, and a claim."""
+    """A study with one setting for each method, and a comparison."""
     search = synthetic.SearchSection(sampler="fixed", trials=1)
-    return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=EASIER)])
+    return synthetic.small(search=search, compare=[ComparisonSection(text="Easy is better.", **EASIER)])
 
 
 def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, built):

@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 from synthetic import EASIER, first_row, of_study, only_confirmed, scoring
 
-from dml.config import ClaimSection, DatasetSection, NoiseSection, ReportSection
+from dml.config import ComparisonSection, DatasetSection, NoiseSection, ReportSection
 from dml.report.analysis import best_of_many
 from dml.report.analysis.paired import adjusted, corrected, paired
+from dml.report.claims import with_verdicts
 from dml.report.labels import noise_axis, readable
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Findings, Folded
@@ -118,10 +119,11 @@ def test_too_few_seeds_give_no_p(three):
 
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
     monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
-    claims = [ClaimSection(paper="mine", text="It helps.", compare=EASIER, score="seen/fine/nmi")]
+    compare = [ComparisonSection(score="seen/fine/nmi", **EASIER)]
     measured = synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test", "seen"])
-    study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, claims=claims)
-    blocks = list(Winners().content(loaded(study)))
+    study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, compare=compare)
+    (results,) = with_verdicts([loaded(study)])
+    blocks = list(Winners().content(results))
     shown = next(block for block in blocks if isinstance(block, Drawing))
     folded = next(block for block in blocks if isinstance(block, Folded) and block.title == "The other scores")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.config import ClaimSection, Study, load_study
+from dml.config import Study, load_study
 from dml.snapshots import LARGEST, table
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def frame_of(study: Study) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def joint():
     """The study with the most cells, and invented trials."""
-    study = load_study(ROOT / "pipelines/studies/joint-digits.yaml")
+    study = load_study(ROOT / "tests/studies/joint-digits.yaml")
     return study, frame_of(study)
 
 
@@ -69,13 +69,3 @@ def test_scores_come_back_and_the_search_to_the_last_bit(joint):
     for text, whole in zip(found["settings"], frame["settings"], strict=True):
         assert json.loads(text) == pytest.approx(json.loads(whole), rel=1e-3)
     assert set(found["diagnostics"]) == {"{}"}
-
-
-def test_what_a_claim_compares_stays(joint):
-    study, frame = joint
-    claim = {"paper": "ours", "text": "x", "compare": {"first": {"loss": "triplet"}, "second": {"loss": "margin"}}}
-    section = ClaimSection(**claim, score="diagnostics/active_share")
-    claimed = study.model_copy(update={"claims": [section]})
-    rows = frame[frame["cell"] == study.cells()[0].name]
-    found = table.rounded(claimed, rows, thin=True)
-    assert set(found.loc[found["phase"] == "confirm", "diagnostics"]) == {'{"active_share":0.5}'}

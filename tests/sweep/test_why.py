@@ -10,16 +10,14 @@ from dml.snapshots import table
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.store.optuna_storage import open_storage
-from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 from dml.sweep.why import explain, reasons
 
 
 def run_all(study, store, rates=None):
     """Finish every trial of a study without training."""
-    import optuna
 
-    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage(), rates=rates)
+    plan = Plan(study, store, toy.describe, rates=rates)
     plan.start(lambda job, outcome, reused: None)
     while (job := plan.take()) is not None:
         scores = {"validation/fine/recall@1": 0.5, "test/fine/recall@1": 0.5}
@@ -75,20 +73,6 @@ def test_an_interrupted_trial_is_said_to_resume(toy_study, tmp_path):
     for reason in reasons(toy_study(), store, toy.describe):
         store.begin(reason.job.key, keys.canonical(keys.record(reason.job.spec)))
     assert "resumes from its checkpoint" in explain(toy_study(), store, toy.describe)[1]
-
-
-def test_a_pruned_trial_does_not_run_again(toy_study, tmp_path):
-    """The store has no outcome of a pruned trial: the search's journal does, and stays as it is."""
-    store, journal = TrialStore(tmp_path), tmp_path / "sweeps" / "toys.journal"
-    plan = Plan(toy_study(), store, toy.describe, open_storage(journal))
-    plan.start(lambda job, outcome, reused: None)
-    job = plan.take()
-    store.begin(job.key, keys.canonical(keys.record(job.spec)))
-    plan.end(job.id, Outcome(PRUNED, {}, [[5, {"validation/fine/recall@1": 0.1}]]))
-    before = journal.read_bytes()
-    assert job.key not in {reason.job.key for reason in reasons(toy_study(), store, toy.describe)}
-    assert journal.read_bytes() == before
-    assert sorted(path.name for path in journal.parent.iterdir()) == ["toys.journal"]
 
 
 def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, project, monkeypatch, capsys):

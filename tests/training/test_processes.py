@@ -47,8 +47,10 @@ def test_processes_equal_one_after_20_steps(own_parts, make_spec, data_root, tmp
     assert_same(states)
 
 
-def test_processes_agree_on_what_a_filter_remembers_and_leaves_out(own_parts, make_spec, data_root, tmp_path, finish):
-    spec = make_spec("contrastive", "all", "hard", evaluation=EVALUATED, **PLAIN)
+def test_processes_agree_on_what_a_filter_and_a_loss_remember(own_parts, make_spec, data_root, tmp_path, finish):
+    """What the filter leaves out, the loss does not remember."""
+    memory = {"memory": {"size": 60, "warm_up": 3}}
+    spec = make_spec("contrastive", "all", "hard", loss_settings=memory, evaluation=EVALUATED, **PLAIN)
     prism = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
     spec = replace(spec, filter=prism)
     alone = finish(Training(spec, data_root, tmp_path / "one"))
@@ -58,6 +60,9 @@ def test_processes_agree_on_what_a_filter_remembers_and_leaves_out(own_parts, ma
     kept = found.diagnostics["kept_share"]
     assert kept == pytest.approx(alone.result().diagnostics["kept_share"], abs=1e-9)
     assert kept < 1
+    held = states[1]["loss"]["memory._extra_state"]
+    assert held["steps"] == 20
+    assert 32 <= round(kept * 20 * 16) - held["ring"]["written"] <= 48  # of the first three steps
 
 
 def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, make_spec, data_root, tmp_path):

@@ -12,9 +12,10 @@ import torch
 from dml import evaluation
 from dml.config import ResourcesSection
 from dml.data import augment as augmentations
+from dml.models import BeforeBlock
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.sweep.inputs.untrained import untrained_scores
-from dml.training import closed_form
+from dml.training import closed_form, free
 from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network
 from dml.training.frozen.extraction import extract
@@ -48,7 +49,7 @@ def stored(data_root, packed, tmp_path_factory):
     before = path.read_text() if path.exists() else None
     for settings in list(INPUTS.values())[1:]:
         training = TrainingSpec(backbone_settings={"width": 4}, **settings)
-        for one in (training, of_whole_backbone(training)):
+        for one in (training, of_whole_backbone(training), replace(of_whole_backbone(training), layers=True)):
             for view in of_each_view(one, "mirror"):
                 folder = extract(packed, view, store, report=lambda line: None)
                 listed[folder.name] = {"folder": str(folder)}
@@ -143,6 +144,75 @@ def test_a_closed_form_is_fitted_to_the_images_as_they_are(
 
     kept = np.load(tmp_path / "embeddings.npz")
     np.testing.assert_allclose(kept["embeddings"], naive(embed, images[kept["index"]]), atol=1e-3)
+
+
+@pytest.fixture
+def two_classes_choose(monkeypatch):
+    """There are not more."""
+    monkeypatch.setattr(free, "FEWEST", 2)
+
+
+@pytest.mark.parametrize("given", ["images", "features"])
+def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
+    two_classes_choose, stored, packed, make_spec, data_root, tmp_path, finish, given
+):
+    settings = {**INPUTS[given], "layers": True, "head_start": "free", "steps": 0, "embedding_size": 12}
+    training = finish(Training(make_spec("free", None, evaluation=WANTED, **settings), data_root, tmp_path))
+    network = TrainedEmbedder(tmp_path / "model").network.backbone
+    images = np.array(packed.images)
+
+    def layers(some):
+        """Each layer of one view, from the activations before its block."""
+        pixels = torch.from_numpy(np.ascontiguousarray(some)).permute(0, 3, 1, 2)
+        pixels = augmentations.build("none", channels=1)(pixels, training=False)
+        found = {}
+        with torch.no_grad():
+            for name in network.widths:
+                block = {"last layer, GeM": "layers.9"}.get(name, name.removeprefix("before "))
+                if name == "last layer":
+                    found[name] = network.backbone.eval()(pixels)
+                    continue
+                maps = BeforeBlock(network.backbone, block)(pixels)
+                cubed = name.endswith("GeM")
+                found[name] = maps.clamp(min=1e-6).pow(3).mean((2, 3)).pow(1 / 3) if cubed else maps.mean((2, 3))
+        return {name: torch.nn.functional.normalize(values).numpy() for name, values in found.items()}
+
+    rows = training.data.rows
+    of_rows = {name: values[:, None] for name, values in layers(images[rows]).items()}
+    best = free.choose(of_rows, training.data.observed, "recall@1", size=12)
+    described = json.loads((tmp_path / "model/model.json").read_text())
+    assert described["chosen"] == str(best.chosen)
+    assert len({one.features for one in best.scores}) == len(network.widths) > 2
+
+    def embed(some):
+        return best.embed({name: values[:, None] for name, values in layers(some).items()})
+
+    # the candidate's own embedding has unit length already; views are joined after the projection
+    kept = np.load(tmp_path / "embeddings.npz")
+    views = [images[kept["index"]], images[kept["index"]][:, :, ::-1]]
+    total = sum(embed(view).astype(float) for view in views)
+    expected = total / np.linalg.norm(total, axis=1, keepdims=True)
+    np.testing.assert_allclose(kept["embeddings"][:, : expected.shape[1]], expected, atol=1e-3)
+    np.testing.assert_allclose(
+        TrainedEmbedder(tmp_path / "model")(images[:9]),
+        TrainedEmbedder(tmp_path / "model")(images[:9][:, :, ::-1]),
+        atol=1e-5,
+    )
+
+
+def test_the_table_of_a_study_with_the_method_free_chooses_among_layers(
+    two_classes_choose, stored, make_spec, data_root, tmp_path, finish
+):
+    settings = {**INPUTS["features"], "layers": True, "head_start": "free", "steps": 0, "embedding_size": 200}
+    spec = make_spec("free", None, evaluation={**WANTED, "views": "one", "sets": ("test",)}, **settings)
+    trial = finish(Training(spec, data_root, tmp_path))
+    job = SimpleNamespace(phase="confirm", spec=spec, cell=SimpleNamespace(dataset="digits"), split=0)
+    study = SimpleNamespace(name="mine", resources=ResourcesSection())
+    lines = []
+    found = closed_form_scores(SimpleNamespace(study=study, ended=lambda: [(job, None)]), data_root, lines.append)
+    (record,) = (own for own in found if own["name"].endswith(", free"))
+    assert record["chosen"] == [json.loads((tmp_path / "model/model.json").read_text())["chosen"]]
+    assert record["scores"]["test/fine/map@r"] == pytest.approx(trial.result().scores["test/fine/map@r"], abs=1e-4)
 
 
 def test_baselines_of_features_have_both_views(stored, packed, make_spec, data_root, tmp_path):

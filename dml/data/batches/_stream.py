@@ -7,7 +7,6 @@ three are its counter. So any place in any stream is reached without computing t
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from dml import seeding
 
-KEPT = 1 << 24  # samples whose order within their class is kept between a class's visits
 CLASSES, MEMBERS, FILLERS, SAMPLES = range(4)  # kinds of streams; they share no random numbers
 
 
@@ -79,8 +77,6 @@ class ClassBatches:
     times. No batch contains a class twice, or a sample twice unless its class has fewer than M samples.
     """
 
-    _shuffled: np.ndarray | None
-
     def __init__(
         self,
         name: str,
@@ -99,44 +95,17 @@ class ClassBatches:
         drawn = np.flatnonzero(labels >= 0)
         names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
         members = drawn[np.argsort(inverse, kind="stable")]  # by class, then by position
-        self._set(names, members, np.concatenate([[0], np.cumsum(sizes)]))
-        self._shuffled = members.copy()  # each class's current pass
-
-    @classmethod
-    def stored(
-        cls,
-        name: str,
-        members: Any,
-        classes: int,
-        per_class: int,
-        seed: int,
-        order: Callable[[np.ndarray, np.random.Generator], np.ndarray],
-    ) -> Self:
-        """The same batches from members on disk (`dml.data.shards.StoredMembers`), of which those drawn are read.
-
-        Memory: some numbers for each class, and permutations of at most `KEPT` samples.
-        """
-        check_shape(classes, per_class)
-        made = cls.__new__(cls)
-        made._shuffles = Shuffles(seed)
-        made.counter = Counter(members.digest.encode(), name, classes, per_class, seed, "stored")
-        made._classes, made._per_class, made._epoch_order = classes, per_class, order
-        made._set(members.names, members.members, members.starts)
-        return made
-
-    def _set(self, names: np.ndarray, members: np.ndarray, starts: np.ndarray) -> None:
-        if len(names) < self._classes:
+        if len(names) < classes:
             raise ValueError(
-                f"batches: {self._classes} classes per batch, but the {starts[-1]} usable labels have only {len(names)}"
+                f"batches: {classes} classes per batch, but the {len(drawn)} usable labels have only {len(names)}"
             )
-        self._names, self._members, self._starts = names, members, starts
+        self._names, self._members = names, members
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+        self._shuffled = members.copy()  # each class's current pass
         self._pass = np.full(len(names), -1, dtype=np.int64)
-        self._shuffled = None  # stored: each class's current pass is in `_passes` instead,
-        self._passes: OrderedDict[int, tuple[int, np.ndarray]] = OrderedDict()  # by its number, the latest ones only
-        self._kept = 0
         self._epoch = -1
         self._order = np.arange(len(names))
-        self.epoch_length = -(-len(names) // self._classes)
+        self.epoch_length = -(-len(names) // classes)
 
     def next(self) -> np.ndarray:
         """The next batch: int64 (P * M,), class by class."""
@@ -159,29 +128,11 @@ class ClassBatches:
         size = int(high - low)
         turn, visit = divmod(epoch, -(-size // self._per_class))
         start = visit * self._per_class
-        if self._shuffled is None:
-            picked = np.arange(start, start + self._per_class) % size
-            return self._members[low + self._permutation(number, turn, size)[picked]]
         if turn != self._pass[number]:
             permutation = self._shuffles.generator(MEMBERS, number, turn).permutation(size)
             self._shuffled[low:high] = self._members[low:high][permutation]
             self._pass[number] = turn
         return self._shuffled[low:high].take(range(start, start + self._per_class), mode="wrap")
-
-    def _permutation(self, number: int, turn: int, size: int) -> np.ndarray:
-        """The order of a class's samples in one pass, int64 (size,)."""
-        kept = self._passes.get(number)
-        if kept is not None and kept[0] == turn:
-            return kept[1]
-        if kept is not None:
-            del self._passes[number]
-            self._kept -= size
-        found = self._shuffles.generator(MEMBERS, number, turn).permutation(size)
-        self._passes[number] = turn, found
-        self._kept += size
-        while self._kept > KEPT and len(self._passes) > 1:
-            self._kept -= len(self._passes.popitem(last=False)[1][1])
-        return found
 
     def _filler(self, number: int, epoch: int) -> np.ndarray:
         """A second visit in this epoch: random samples, independent of the class's passes."""

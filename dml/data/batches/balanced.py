@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,13 +38,6 @@ class Balanced(ClassSampler):
 
     def __init__(self, labels: np.ndarray, classes: int, per_class: int, seed: int = 0) -> None:
         self._batches = ClassBatches("balanced", labels, classes, per_class, seed, _any_order)
-
-    @classmethod
-    def stored(cls, members: Any, classes: int, per_class: int, seed: int = 0) -> Self:
-        """The same batches from members on disk (`dml.data.shards.write_members`)."""
-        made = cls.__new__(cls)
-        made._batches = ClassBatches.stored("balanced", members, classes, per_class, seed, _any_order)
-        return made
 
 
 def _any_order(names: np.ndarray, generator: np.random.Generator) -> np.ndarray:

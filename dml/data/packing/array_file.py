@@ -9,7 +9,7 @@ import numpy as np
 
 
 class PackWriter:
-    """Writes a uint8 .npy file image by image, and sets the number of images at the end. `path=None` writes nothing.
+    """Writes a uint8 .npy file image by image, and sets the number of images at the end.
 
     The header has the same length for any smaller number of images, since NumPy pads it for arrays that grow.
 
@@ -18,25 +18,21 @@ class PackWriter:
     shape : (N, H, W, C), N the largest number of images.
     """
 
-    def __init__(self, path: Path | None, shape: tuple[int, ...]) -> None:
+    def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
         self.path, self.shape, self.count = path, shape, 0
 
     def __enter__(self) -> PackWriter:
-        if self.path is not None:
-            self.file = open(self.path, "wb", buffering=2**20)
-            self._header(self.shape[0])
-            self._start = self.file.tell()
+        self.file = open(self.path, "wb", buffering=2**20)
+        self._header(self.shape[0])
+        self._start = self.file.tell()
         return self
 
     def write(self, pixels: bytes) -> None:
         """Append one image's pixels."""
         self.count += 1
-        if self.path is not None:
-            self.file.write(pixels)
+        self.file.write(pixels)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.path is None:
-            return
         try:
             if kind is None and self.count != self.shape[0]:
                 self.file.seek(0)

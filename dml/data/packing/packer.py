@@ -2,8 +2,7 @@
 
 A packed folder contains `images.npy` (N, H, W, C), `index.parquet` (one row per image) and `manifest.json`. The
 manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian). The folder
-is written beside its place and renamed when it is complete. With `decode="lazy"` there is no `images.npy`: files are
-decoded when their rows are requested.
+is written beside its place and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from typing import Any, Literal
 from dml import files
 from dml.counting import counted
 from dml.data import DataError
+from dml.data.packing.decoding import How
 from dml.data.packing.listing import some
-from dml.data.packing.opening import VECTORS, open_packed
+from dml.data.packing.opening import PIXELS, VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder
 from dml.data.packing.vectors import write_vectors
 from dml.data.packing.writing import write
@@ -29,45 +29,48 @@ from dml.protocols import Source, VectorSource
 version = 2
 """Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""
 
-CHOICES = {"on_corrupt": ("error", "skip"), "decode": ("eager", "lazy")}
+ON_CORRUPT = ("error", "skip")
 
 
-def packed_id(source: Source, resize: int | None = None, on_corrupt: str = "error", decode: str = "eager") -> str:
+def packed_id(source: Source, resize: How = None, on_corrupt: str = "error") -> str:
     """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
-    terms = [_plain(source.options), on_corrupt, decode, version, source.version]
+    terms = [_plain(source.options), on_corrupt, PIXELS, version, source.version]
     if not (own := type(source)).__module__.startswith("dml."):  # it may have the name of another source
         terms.append(f"{own.__module__}.{own.__qualname__}")
+    side = resize
+    if isinstance(resize, Mapping):
+        side = resize["side"]
+        terms.append(dict(resize))
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{source.name}-{resize or 'full'}-{digest}"
+    return f"{source.name}-{side or 'full'}-{digest}"
 
 
 def pack(
     source: Source,
     raw: Path,
     out: Path,
-    resize: int | None = None,
+    resize: How = None,
     on_corrupt: Literal["error", "skip"] = "error",
     workers: int | None = None,
     report: Callable[[str], None] = print,
-    decode: Literal["eager", "lazy"] = "eager",
 ) -> dict[str, Any]:
     """Pack a source's images into the folder `out`, unless it already contains the complete result.
 
     Parameters
     ----------
-    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`,
-        `on_corrupt` and `decode` have no effect.
-    resize : side of the packed square in pixels; None: keep the size, which all images must share.
+    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`
+        and `on_corrupt` have no effect.
+    resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
+        images must share.
     on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest. A
         missing file is an error with both, unless the source accepts a part of its dataset (`complete` is False).
     workers : threads; None: one per core. The result does not depend on it.
-    decode : `eager` stores pixels. `lazy` stores the files' paths; every file is still decoded once, to check it.
 
     Returns
     -------
     The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
-    width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it),
-    root (only for `lazy`); if there are any, copies (rows of images with the same packed pixels) and lost_classes
+    width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it);
+    if there are any, copies (rows of images with the same packed pixels) and lost_classes
     (what to say of classes without an image that can be decoded).
 
     Raises
@@ -75,13 +78,12 @@ def pack(
     DataError : corrupt images, missing files, images of several sizes without `resize`, wrong counts or content, no
         space left; `out` contains files that `pack` did not write, or is or contains the source's own files.
     """
-    for key, value in (("on_corrupt", on_corrupt), ("decode", decode)):
-        if value not in CHOICES[key]:
-            raise ValueError(f"{key}: {value!r}. Choices: {', '.join(CHOICES[key])}")
+    if on_corrupt not in ON_CORRUPT:
+        raise ValueError(f"on_corrupt: {on_corrupt!r}. Choices: {', '.join(ON_CORRUPT)}")
     raw, out = Path(raw), Path(out)
     vectors = isinstance(source, VectorSource)
     asked = {"source": source.name, "source_version": source.version, "options": _plain(source.options)}
-    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": VECTORS if vectors else decode, "packing": version}
+    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": VECTORS if vectors else PIXELS, "packing": version}
     check_apart(source, raw, out)
     origin = {"files": source.fingerprint(raw) or content_of(raw, out)}
     lock = out.with_name(f"{out.name}.lock")

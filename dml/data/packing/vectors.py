@@ -69,5 +69,4 @@ def write_vectors(
         "digest": digest.hexdigest(),
         "content": None,
         "skipped": [],
-        "root": None,
     }

@@ -14,7 +14,7 @@ from dml.data import DataError
 from dml.data.packing.array_file import PackWriter
 from dml.data.packing.content import Content, all_corrupt, decoded
 from dml.data.packing.copies import Copies
-from dml.data.packing.decoding import CorruptImage
+from dml.data.packing.decoding import CorruptImage, How, as_resize
 from dml.data.packing.listing import Listing, alike_names, check_counts, corrupt_error, list_images, lost_classes
 from dml.data.packing.streaming import ProgressLine
 from dml.data.raw.space import check_space
@@ -28,29 +28,27 @@ def write(
 
     Parameters
     ----------
-    asked : the settings of `pack`: `resize`, `decode`, `on_corrupt`.
+    asked : the settings of `pack`: `resize`, `on_corrupt`.
 
     Returns
     -------
     What the manifest says of the result.
     """
-    side, lazy, fatal = asked["resize"], asked["decode"] == "lazy", asked["on_corrupt"] == "error"
+    how, fatal = asked["resize"], asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
     if alike := alike_names(listing.index):
         report(f"{source.name}: {alike}")
     if listing.corrupt and fatal:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
-    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)
-    root = _root(source, raw) if lazy else None
-    if not lazy:
-        check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize`, or decode='lazy', needs less)")
+    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
+    check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize` needs less)")
 
     known = source.content if source.complete else None
     corrupt, digest, content, copies = dict(listing.corrupt), hashlib.sha256(), Content(listing), Copies()
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
-    with PackWriter(None if lazy else folder / "images.npy", shape) as images:
-        for row, pixels, own in decoded(source, raw, listing, side, workers, known is not None):
+    with PackWriter(folder / "images.npy", shape) as images:
+        for row, pixels, own in decoded(source, raw, listing, how, workers, known is not None):
             if isinstance(pixels, CorruptImage):
                 corrupt[row] = str(pixels)
                 continue
@@ -85,30 +83,19 @@ def write(
         "digest": digest.hexdigest(),
         "content": known,
         "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
-        "root": root,
     }
 
 
-def _size(source: Source, listing: Listing, side: int | None) -> tuple[int, int]:
+def _size(source: Source, listing: Listing, how: How) -> tuple[int, int]:
     """Height and width of the packed images."""
     valid = listing.index.drop(index=list(listing.corrupt))
     if valid.empty:
         raise corrupt_error(listing.index, listing.corrupt)
-    if side is not None:
-        return side, side
+    if how is not None:
+        return (as_resize(how).side,) * 2
     first = valid.iloc[0]
     other = valid[(valid["height"] != first["height"]) | (valid["width"] != first["width"])]
     if len(other):
         found = ", ".join(f"{r['path']} is {r['height']} x {r['width']}" for r in (first, other.iloc[0]))
         raise DataError(f"{source.name}: the images have several sizes ({found}): set `resize`, a side in pixels")
     return int(first["height"]), int(first["width"])
-
-
-def _root(source: Source, raw: Path) -> str:
-    """The folder that the index's paths are relative to."""
-    root = Path(source.root or raw).resolve()
-    for record in source.images(raw):
-        if not isinstance(record["image"], Path) or (root / record["path"]).resolve() != record["image"].resolve():
-            raise DataError(f"{source.name}: decode='lazy' needs one file per image; use decode='eager'")
-        break
-    return str(root)

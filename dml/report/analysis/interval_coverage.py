@@ -3,10 +3,9 @@
 - Several class splits: Student's t over splits, `Results.values`, with the corrected variance of folds that share
   training classes (`Results.overlap`). It covers splits, searches, seeds and classes.
 - One split, whose trials all left each class's scores: seeds and classes together (`class_terms`).
-- Seeds that were added while comparisons were undecided (`seeds: auto`): over seeds, adjusted for all planned looks.
 - Otherwise: Student's t over seeds.
 
-With one split, and without added seeds, the part of a tuned method's search is added (`search_terms`).
+With one split, the part of a tuned method's search is added (`search_terms`).
 
 Only scores of the study's objective have class scores. Queries of a class resemble each other, so classes count as
 wholes: their variance is that of a bootstrap that resamples classes with all their queries (Cameron, Gelbach and Miller
@@ -23,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dml import sequential, statistics
+from dml import statistics
 from dml.report.analysis.search_uncertainty import search_terms, searches
 from dml.report.analysis.summaries import SCORE, summary_of
 from dml.report.estimates import Estimate, Term, estimate
@@ -38,18 +37,6 @@ CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 QUERIES = -1  # the row of `class_means` with each class's queries
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
-
-
-def planned(results: Results) -> tuple[int, ...] | None:
-    """All looks of `seeds: auto`, by numbers of seeds; None if the seeds are listed."""
-    return None if results.study.auto_seeds is None else results.study.auto_seeds.looks
-
-
-@once
-def looks_made(results: Results) -> int:
-    """How often comparisons were looked at, with `seeds: auto`."""
-    most = max((len(results.confirmed_of(name)) for name in results.cells), default=0)
-    return sum(n <= most for n in planned(results) or ())
 
 
 def over(results: Results) -> str:
@@ -67,9 +54,6 @@ def covers(results: Results) -> str:
     """What the intervals of the objective cover, and of comparisons by it."""
     if results.study.splits > 1:
         return SPLITS
-    if (looks := planned(results)) is not None:
-        made = f"{looks_made(results)} of {len(looks)} planned looks"
-        return f"{SEEDS}, and are adjusted for {made} at which seeds were added or not"
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     if cells and all(len(class_means(results, name)) for name in cells):
         return CLASSES_SEARCHES if searches(results) else CLASSES
@@ -142,7 +126,9 @@ def of_difference(
     results: Results, key: str, first: Mapping[str, float], second: Mapping[str, float]
 ) -> Estimate | None:
     """The mean difference of two methods, paired by seed and class; None as in `of_weights`."""
-    return of_weights(results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}})
+    return of_weights(
+        results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}}
+    )
 
 
 def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
@@ -152,9 +138,6 @@ def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Esti
     """
     own = [weight * results.values(name, key) for name, weight in weights.items()]
     values = pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
-    if (looks := planned(results)) is not None:
-        at_looks = sequential.estimate(values.sort_index().to_numpy(), looks)
-        return Estimate(at_looks.mean, at_looks.low, at_looks.high, at_looks.p) if at_looks.look else None
     if results.study.splits > 1:
         return None
     return over_seeds(values, class_terms(results, key, weights), search_terms(results, weights, key))
@@ -179,7 +162,9 @@ def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> lis
         return []
     counts = tables[0].loc[QUERIES, columns].to_numpy()
     weighted = zip(tables, weights.values(), strict=True)
-    return [class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)]
+    return [
+        class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)
+    ]
 
 
 def class_term(means: ArrayLike, counts: ArrayLike) -> Term:

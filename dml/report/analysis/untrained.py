@@ -134,7 +134,9 @@ def gain_of_best(
         return None
     best = best_of(validations(results, means) or means)
     gain, covers = gain_over(results, values[best], own, {best: 1.0}, key)
-    return Gain(dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means))
+    return Gain(
+        dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means)
+    )
 
 
 def gain_over(

@@ -57,7 +57,11 @@ def choice(results: Results, axis: str) -> Table | None:
             continue
         key = results.objective(cell.dataset)
         mine, theirs = results.values(name, key), results.values(base_cell, key)
-        row = identity(results, name) | {"score": _mean(mine), "base": _mean(theirs)} | paired(mine, theirs, results.overlap)
+        row = (
+            identity(results, name)
+            | {"score": _mean(mine), "base": _mean(theirs)}
+            | paired(mine, theirs, results.overlap)
+        )
         rows.append(row | {"cell": name, "compared with": base_cell, "base choice": readable(base)})
     if not rows:
         return None

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.effects import unit
 from dml.report.analysis.interval_coverage import CORRECTED, over
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
 from dml.report.texts import Texts
 from dml.report.verdicts import SIGNS, Verdict
-from dml.report.wording import compared, evidence, expected
+from dml.report.wording import evidence, place_of, text_of
 
 say = Texts(__file__)
 
@@ -38,17 +37,17 @@ def frame(results: Results) -> pd.DataFrame:
     """One row per claim, or per value of its `each`."""
     rows = []
     for verdict in results.verdicts:
-        claim = verdict.claim
+        found = verdict.comparison
         row = {
-            "id": claim.claim,
-            "claim": _text(verdict),
+            "id": verdict.claim.id,
+            "claim": text_of(verdict),
             "verdict": verdict.word,
-            "compared": compared(claim, verdict.objective),
+            "compared": found.compared,
             "tuning": verdict.tuning or "tuned",
-            "expected": expected(claim),
-            "unit": unit(claim),
+            "expected": str(found.expected),
+            "unit": found.unit,
         }
-        rest = {"p": verdict.p, "published": claim.published, "reason": verdict.reason, "note": claim.note}
+        rest = {"p": verdict.p, "published": found.published, "reason": verdict.reason, "note": found.note}
         none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
         parts = [
             {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds} for e in verdict.effects
@@ -58,13 +57,8 @@ def frame(results: Results) -> pd.DataFrame:
 
 
 def _entry(verdict: Verdict) -> ClaimEntry:
-    claim, printed = verdict.claim, verdict.claim.printed
-    place = f"{printed.paper}, {printed.place}" if printed else ", ".join(filter(None, (claim.paper, claim.place)))
+    printed = verdict.claim.printed
     facts = (("Published", printed.published_effect),) if printed and printed.published_effect else ()
-    href = f"claims.html#{claim.claim or 'own'}"
+    href = f"claims.html#{verdict.claim.id or 'own'}"
     sign, found = SIGNS[verdict.word], (evidence(verdict),)
-    return ClaimEntry("", verdict.study, sign, verdict.word, place, _text(verdict), facts, found, href)
-
-
-def _text(verdict: Verdict) -> str:
-    return verdict.claim.printed.claim if verdict.claim.printed else verdict.claim.text
+    return ClaimEntry("", verdict.study, sign, verdict.word, place_of(verdict), text_of(verdict), facts, found, href)

@@ -83,7 +83,17 @@ def interactions_text(terms: list[Share]) -> str:
 def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
     left_out = say("left_out", choices=", ".join(map(readable, block.left_out))) if block.left_out else ""
     blocks = counted(len(block.seeds), unit)
-    return joined(say("effects", score=key, blocks=blocks, block=unit, corrected=f"; {CORRECTED}" * bool(block.overlap), where=where), left_out)
+    return joined(
+        say(
+            "effects",
+            score=key,
+            blocks=blocks,
+            block=unit,
+            corrected=f"; {CORRECTED}" * bool(block.overlap),
+            where=where,
+        ),
+        left_out,
+    )
 
 
 def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:

@@ -177,7 +177,9 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
         return
     keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
-    caption = means(results, keys, where) + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
+    caption = means(results, keys, where) + (
+        f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else ""
+    )
     caption += "; open diamonds: published values." if results.study.reference_values else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:
@@ -202,9 +204,9 @@ def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
 
 
 def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
-    """All scores, or of too many the objective and what the study's claims are about."""
+    """All scores, or of too many the objective and what the study's verdicts are about."""
     if len(keys) <= SCORES:
         return keys
-    asked = {results.objective(dataset), *(claim.score for claim in results.study.claims if claim.score)}
+    asked = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
     main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in asked)]
     return (main or keys)[:SCORES]

@@ -102,11 +102,11 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
         "title": f"{study.title}: what the audit found",
         "description": "; ".join(f"{path.stem}: {CHOICES[path.stem]}" for path in labels) + ".",
         "noise": noise,
-        "claims": [
+        "compare": [
             {
-                "paper": "audit",
                 "text": f"Training is better if {CHOICES[path.stem]} than with labels as given.",
-                "compare": {"first": {"noise": f"label_file:{path.stem}"}, "second": {"noise": as_given}},
+                "first": {"noise": f"label_file:{path.stem}"},
+                "second": {"noise": as_given},
             }
             for path in labels
             if path.stem != "given"

@@ -61,7 +61,7 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     classes = max(2, batch.classes)
     with _threads(threads), torch.random.fork_rng(devices=[]):
         model, images = _network(spec, manifest), torch.randint(0, 256, shape, dtype=torch.uint8)
-        one = shape[1:]
+        one: tuple[int, ...] = shape[1:]
         if spec.training.frozen:
             model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
         elif spec.training.train_from is not None:
@@ -122,9 +122,6 @@ def time_scores(spec: TrialSpec, images: int, length: int, threads: int = 1) -> 
             {level: torch.arange(rows) % CLASSES for level in spec.dataset.evaluate_on},
             metrics=list(wanted.metrics),
             over_clustering=wanted.over_clustering,
-            clusters=[None, *wanted.clusters],
-            clustering_start=wanted.clustering_start,
-            restarts=wanted.restarts,
         )
         return time.perf_counter() - started
 
@@ -137,7 +134,7 @@ def time_scores(spec: TrialSpec, images: int, length: int, threads: int = 1) -> 
         raise NotTimed(f"an evaluation could not be timed: {files.first_line(error)}") from error
     if images <= most:
         return seconds
-    power = 1.0 if wanted.search == "compressed" else min(2.0, max(1.0, math.log2(seconds / half)))
+    power = min(2.0, max(1.0, math.log2(seconds / half)))
     return float(seconds * (images / most) ** power)
 
 

@@ -31,7 +31,7 @@ GUESSED_SIDE = 64  # pixels of images whose size is not known before they are pa
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
-SIMILAR += ("channels_last", "compile", "workers", "device", "frozen", "head", "train_from")
+SIMILAR += ("channels_last", "workers", "device", "frozen", "head", "train_from")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
@@ -45,16 +45,16 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     if packed is None:
-        own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt, decode=dataset.decode)
+        own = packed_id(source, **dataset.packing)
         packed = read_json(store / "packed" / own / "manifest.json")
     if packed is not None:
         return packed
     raw = store / "raw" / dataset.raw
     if isinstance(source, VectorSource):
         return _shape_of_vectors(source, raw)
-    known = {**_first_shape(source, raw), "decode": dataset.decode}
-    if dataset.resize is not None:
-        known |= {"height": dataset.resize, "width": dataset.resize}
+    known = _first_shape(source, raw)
+    if dataset.side is not None:
+        known |= {"height": dataset.side, "width": dataset.side}
     images = source.counts.get("all", {}).get("images")
     if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
         images = sum(1 for _ in source.images(raw))
@@ -82,7 +82,7 @@ def _shape_of_vectors(source: Any, raw: Path) -> dict[str, Any]:
 
 def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
     """Bytes of a dataset that packing will write, as far as known."""
-    if "digest" in manifest or manifest["decode"] == "lazy":
+    if "digest" in manifest:
         return 0
     numbers = manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
     return numbers * (4 if of_vectors(manifest) else 1)

@@ -17,10 +17,10 @@ from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
 from dml.sweep.plan import keys, spec_json
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import storage_errors
-from dml.sweep.store.trials import FAILED, PRUNED, Outcome
+from dml.sweep.store.trials import FAILED, Outcome
 
 QUOTES = "'\""  # around the path in an OSError's text
 FREE_SECONDS = 2.0  # between two attempts to free the places of a dead driver's workers
@@ -33,7 +33,7 @@ Free = Callable[[Collection[str] | None], int]
 
 
 class PlanStopper(Stopper):
-    """Stops a trial that its cell's pruner rejects, and the whole sweep on request.
+    """Notes the evaluations of running trials, and stops the whole sweep on request.
 
     Parameters
     ----------
@@ -55,10 +55,9 @@ class PlanStopper(Stopper):
         step, scores = json.loads(result["point"])
         curve = self.curves.setdefault(job.id, [])
         curve.append([step, scores])
-        with self.guarded():
-            if not result.get("outcome"):
+        if not result.get("outcome"):
+            with self.guarded():
                 self._on_evaluation(job, curve, float(result.get("time_total_s", 0.0)))
-            return self._plan.report(job.id, step, scores) and not result.get("outcome")
         return False
 
     def stop(self, problem: BaseException) -> None:
@@ -139,17 +138,16 @@ class CellSearcher(Searcher):
         }
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Report a trial that ended or was pruned. `Watch` reports errors, because only it knows their text."""
+        """Report a trial that ended. `Watch` reports errors, because only it knows their text."""
         job = self._stopper.jobs.get(trial_id)
         if error or job is None:
             return
         del self._stopper.jobs[trial_id]
-        curve = self._stopper.curves.pop(job.id, [])
-        found = json.loads(result["outcome"]) if result and result.get("outcome") else None
-        if found is None:
-            seconds = float((result or {}).get("time_total_s", 0.0))
-            self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
-        elif found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
+        self._stopper.curves.pop(job.id, None)
+        if not result or not result.get("outcome"):
+            return  # the sweep stops
+        found = json.loads(result["outcome"])
+        if found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
             self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))

@@ -3,14 +3,16 @@
 Principal components, within-class whitening and LDA (`dml.training.closed_form`) of stored features, vectors or
 pixels, at full length and as many numbers as embeddings have. They are fitted to the training rows and observed labels
 of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds. `free` is what observed
-labels choose among them, without a look at test classes (`dml.training.free`); `free, re-ranked` also moves each of its
-embeddings towards its neighbours, which needs the whole gallery.
+labels choose among them, without a look at test classes (`dml.training.free`), and among several layers if the study
+has the method `free`, for which they are stored; `free, re-ranked` also moves each of its embeddings towards its
+neighbours, which needs the whole gallery.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -21,6 +23,7 @@ import torch
 
 from dml import evaluation
 from dml.data import class_splits
+from dml.models import Layers
 from dml.models.identity import Identity
 from dml.sweep.inputs.vectors import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
 from dml.sweep.plan.plan import Plan
@@ -87,6 +90,7 @@ class _Input:
 
     def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
+        self._layered = name != PIXELS and any(spec.training.layers for spec in specs)
         self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
         self._known: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
         self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
@@ -161,15 +165,25 @@ class _Input:
             if kind == "components":
                 self._unlabelled[rows, size] = found[name]
         try:
-            free = choose({FREE: fitted}, data.observed[kept], spec.evaluation.metrics[0])
-            embeddings = free.embed({FREE: vectors})
+            layers = {Layers.last: fitted}, {Layers.last: vectors}
+            if self._layered:
+                layers = self._layers(spec, data.rows[kept]), self._layers(spec, tested)
+            free = choose(layers[0], data.observed[kept], spec.evaluation.metrics[0])
+            embeddings = free.embed(layers[1])
             found[_named(self._name, FREE, None)] = _scored(spec, data, tested, embeddings[:, None])
-            chosen = free.chosen.text
+            chosen = str(free.chosen)
             moved = evaluation.augmented(embeddings).numpy()
             found[_named(self._name, f"{FREE}, re-ranked", None)] = _scored(spec, data, tested, moved[:, None])
         except FAILURES as error:
             self._say(str(error))
         return _Fitted(found, chosen)
+
+    def _layers(self, spec: TrialSpec, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """The stored features of some rows by layer, float32 (n, V, D) each."""
+        data = open_trial(replace(spec, training=replace(spec.training, layers=True)), self._data_root)
+        assert data.layers is not None
+        ends = np.cumsum(list(data.layers.values()))[:-1]
+        return dict(zip(data.layers, np.split(inputs(self._name, data, rows), ends, axis=2), strict=True))
 
     def _say(self, problem: str) -> None:
         if problem not in self._failed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dml.config import ResourcesSection, Study, audited_dataset
+from dml.config import ResourcesSection, Study, audited_dataset, closed_forms
 from dml.sweep.execution.tasks import in_workers
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
@@ -29,16 +29,20 @@ def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
 def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The settings of the study's trials on stored features or activations of a dataset of images.
 
-    With those on activations come those on the features of the whole backbone, from which such trials start, and with
-    `evaluation.views: mirror` those of the mirror images.
+    With those on activations come those on the features of the whole backbone, from which such trials start, with the
+    method `free` those of several layers, and with `evaluation.views: mirror` those of the mirror images.
     """
     if study.dataset(dataset).passes_on is not None:
         return []
     device = study.resources.device
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
-    specs = [training.spec(device=device) for training in map(study.training_of, cells)]
-    both = [one for spec in specs if spec.stored for one in (spec, of_whole_backbone(spec))]
-    return _of_each_view(study, both)
+    found = []
+    for cell in cells:
+        spec = study.training_of(cell).spec(device=device)
+        if spec.stored:
+            own = closed_forms.training_of(cell.loss.name, spec, images=True)
+            found += [spec, of_whole_backbone(spec), *([own] if own.layers else [])]
+    return _of_each_view(study, found)
 
 
 def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingSpec]:

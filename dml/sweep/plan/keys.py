@@ -20,10 +20,9 @@ from typing import Any
 
 import torch
 
-from dml import discovery, evaluation, miners, models
-from dml.evaluation import compressed
+from dml import discovery, evaluation, losses, miners, models
 from dml.protocols import ClusteringMetric, Composite
-from dml.training import closed_form, collectives, optimizers
+from dml.training import closed_form, collectives, free, optimizers
 from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec, noise_model
@@ -57,6 +56,8 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found[_label(package, name)] = discovery.version_of(package, name)
     if spec.miner is not None and not spec.miner.name:
         found["miners.mine"] = miners.PolicyMiner.version
+    if spec.loss.settings.get("memory") is not None:
+        found["losses.memory"] = losses.Memory.version
     if spec.training.stored:
         found["training.frozen"] = recipe.version
     if spec.training.workers > 1:
@@ -65,12 +66,12 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["training.decay"] = optimizers.version
     if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:
         found["training.closed_form"] = closed_form.version
+    if spec.training.head_start == free.KIND:
+        found["training.free"] = free.version
     for package in models.packages_of(spec.training.backbone, spec.training.backbone_settings):
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):
         found["k-means"] = "faiss" if _has_faiss() else "torch"
-    if spec.evaluation.search == "compressed":
-        found["evaluation.compressed"] = compressed.VERSION
     return dict(sorted(found.items()))
 
 
@@ -151,13 +152,15 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     changed["backbone_settings"] = _of_part("dml.models", training.backbone, backbone)
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
     loss, noise = spec.loss, spec.noise
+    of_loss = dict(loss.settings)
+    if of_loss.get("memory") is not None:
+        of_loss["memory"] = _changed(of_loss["memory"], discovery.defaults_of(losses.Memory))
     model = noise_model(noise.model)
-    del content["evaluation"]["memory"]
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
     return {
         **content,
         "noise": {**content["noise"], "model": model, "settings": _of_part("dml.noise", model, noise.settings)},
-        "loss": {"name": loss.name, "settings": _of_part("dml.losses", loss.name, loss.settings, filled_in)},
+        "loss": {"name": loss.name, "settings": _of_part("dml.losses", loss.name, of_loss, filled_in)},
         "miner": None if spec.miner is None else _miner(spec.miner),
         "training": changed,
         "evaluation": _changed(content["evaluation"], asdict(EvaluationSpec())),

@@ -21,7 +21,6 @@ def line(now: dict[str, Any]) -> str:
         f"{sum(now[name] for name in ENDED)}/{now['trials']} trials",
         f"{now['running']} running" if now["state"] == "running" else now["state"],
     ]
-    parts += [now["look"]] if now.get("look") else []  # older snapshots have none
     parts += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
     if now["gpus"] and now["state"] == "running":
         parts.append(now["gpus"])

@@ -16,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from dml.config import ConfigError, DatasetSection, content_of
+from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
-from dml.data.shards import shards_id
 from dml.files import read_json, study_files
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained_vectors import USED
@@ -37,7 +35,7 @@ from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 KEY = re.compile(r"[0-9a-f]{64}")  # of a trial
 ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
-UNREADABLE = ".journal.unreadable"  # of a search's journal, see `optuna_storage`
+JOURNAL = (".journal", ".journal.unreadable")  # of searches; earlier versions kept them
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
 
@@ -184,13 +182,10 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def packed_by(path: Path) -> set[str]:
-    """The names of the packed folders that a study's datasets need, those of shards included."""
+    """The names of the packed folders that a study's datasets need."""
     found = set()
-    for given in content_of(path)["datasets"]:
-        dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        whole = packed_id(sources.build(dataset.name, **dataset.settings), **how)
-        found |= {whole} if dataset.shards is None else {whole, shards_id(whole, **dataset.shards.model_dump())}
+    for dataset in load_study(path).datasets:
+        found.add(packed_id(sources.build(dataset.name, **dataset.settings), **dataset.packing))
     return found
 
 
@@ -210,11 +205,11 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
-    """What sweeps of studies that are gone left: search journals, lists and tables of trials."""
+    """What sweeps of studies that are gone left: journals, lists and tables of trials."""
     studies = studies_of(project)
     for path in sorted((project / "store/sweeps").glob("[!.]*")):
-        if path.name.endswith(UNREADABLE):
-            yield path, f"a search of {path.name.removesuffix(UNREADABLE)} that could not be read"
+        if path.name.endswith(JOURNAL):
+            yield path, "the journal of a search, which is rebuilt from its trials"
             continue
         study = ENDING.sub("", path.name)
         if study not in (path.name, *studies) and path.suffix != ".lock":

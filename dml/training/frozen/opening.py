@@ -95,4 +95,5 @@ def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
     found, *mirrored = (find_features(data_root, spec.dataset.name, training) for training in each)
     arrays = [one.array[:, None] if spec.training.frozen else one.array for one in (found, *mirrored)]
     rows: Any = arrays[0][:, None] if spec.training.frozen and not mirrored else StoredViews(*arrays)
-    return replace(data, packed=replace(data.packed, images=rows), backbone=found.backbone)
+    layers = dict(found.manifest.get("layers", ())) or None
+    return replace(data, packed=replace(data.packed, images=rows), backbone=found.backbone, layers=layers)

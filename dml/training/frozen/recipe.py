@@ -61,12 +61,13 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
         "stored": training.frozen_precision,
         "device": training.device,
         **divided,
-        **({} if training.pooling is None else {"pooling": training.pooling}),
+        **({"layers": True} if training.layers else {}),
         "versions": {
             "features": version,
             "backbone": discovery.version_of("dml.models", training.backbone),
             "augment": discovery.version_of("dml.data.augment", training.augment),
             "torch": torch.__version__.split("+")[0],
+            **({"layers": models.Layers.version} if training.layers else {}),
             **packages,
             **{f"models.{name}": discovery.version_of("dml.models", name) for name in inside},
         },
@@ -74,9 +75,12 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
 
 
 def of_whole_backbone(training: TrainingSpec) -> TrainingSpec:
-    """The settings whose features are what a trial on activations starts from; of another trial, its own."""
+    """The settings whose features are what a trial on activations starts from; of another trial, its own.
+
+    They are those of the last layer, also if the trial chooses among several.
+    """
     if training.train_from is None:
-        return training
+        return replace(training, layers=False)
     return replace(training, train_from=None, views=1, frozen=True, frozen_precision=TrainingSpec.frozen_precision)
 
 

@@ -86,15 +86,14 @@ def test_labels_that_are_not_integers_of_at_least_0(label, tmp_path):
         pack(Made(arrays(2), [0, label]), tmp_path, tmp_path / "out", report=quiet)
 
 
-@pytest.mark.parametrize("decode", ["eager", "lazy"])
-def test_copies_and_classes_without_an_image_are_in_the_manifest(decode, tmp_path):
+def test_copies_and_classes_without_an_image_are_in_the_manifest(tmp_path):
     """Rows are those of the packed array. Files may differ whose pixels do not."""
     pixels, paths = arrays(4), [tmp_path / f"{number}.{kind}" for number, kind in enumerate("pbpppb")]
     for path, number in zip(paths, (0, 1, 2, 0, 3, 0), strict=True):
         Image.fromarray(pixels[number]).save(path, "BMP" if path.suffix == ".b" else "PNG")
     paths[1].write_bytes(b"")
     source, lines = Made(paths, labels=[0, 1, 2, 0, 2, 0]), []
-    manifest = pack(source, tmp_path, tmp_path / "o", on_corrupt="skip", decode=decode, report=lines.append)
+    manifest = pack(source, tmp_path, tmp_path / "o", on_corrupt="skip", report=lines.append)
     assert manifest["copies"] == [[0, 2, 4]]
     assert manifest["lost_classes"] == "1 class without an image that can be decoded: 1"
     assert f"made: {manifest['lost_classes']}" in lines

@@ -101,10 +101,10 @@ def test_a_changed_folder_is_packed_again(written, tmp_path):
     assert "packed already" in lines[0]
 
 
-def test_lazy_decoding_follows_links(written, tmp_path):
+def test_links_are_followed(written, tmp_path):
     source = Imagefolder(written("a/1.png", "b/2.png"))
     (tmp_path / "root" / "c").symlink_to(tmp_path / "root" / "b")
-    data = packed_of(source, tmp_path, resize=4, decode="lazy")
+    data = packed_of(source, tmp_path, resize=4)
     assert data.index["fine"].tolist() == [0, 1, 2]
     np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.config import ClaimSection
-from dml.report.analysis.claims import NO_SEED
+from dml.report.claims import NO_SEED, break_points, paired, slope
 from dml.report.wording import measured
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
@@ -50,38 +49,39 @@ def test_each_value_that_the_first_set_lists_is_compared_with_the_second(verdict
         frame.loc[frame["rate"] == 0.4, "test/fine/recall@1"] -= 0.1
         return frame
 
-    listed = {"first": EASY | {"rate": [0.2, 0.4]}, "second": RANDOM | {"rate": 0.0}}
-    (verdict,) = verdicts([claim(compare=listed, each=["rate"])], UP, alter, rates=(0.0, 0.2, 0.4))
+    def listed(results):
+        first, second = EASY | {"rate": [0.2, 0.4]}, RANDOM | {"rate": 0.0}
+        yield paired(results, first, second, each=["rate"], fixed="known truth")
+
+    (verdict,) = verdicts([claim(listed)], UP, alter, rates=(0.0, 0.2, 0.4))
     assert [(e.label, round(e.mean, 6)) for e in verdict.effects] == [("0.2", 5.0), ("0.4", -5.0)]
     assert verdict.word == "refuted"
 
 
-def test_a_slope_over_names_that_stand_for_numbers(verdicts):
+def test_a_slope_over_names_that_stand_for_numbers(verdicts, claim):
     def alter(frame):
         both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
         frame.loc[both, "test/fine/recall@1"] += 0.06
         return frame
 
-    over = {"over": "loss", "values": {"triplet": 1, "margin": 3}, "first": EASY, "second": RANDOM}
-    grows = ClaimSection(paper="mine", text="It grows.", slope=over)
-    (verdict,) = verdicts([grows], UP, alter, losses=("triplet", "margin"))
+    def grows(results):
+        yield slope(results, "loss", EASY, RANDOM, values={"triplet": 1, "margin": 3}, fixed="known truth")
+
+    (verdict,) = verdicts([claim(grows)], UP, alter, losses=("triplet", "margin"))
     assert verdict.effects[0].mean == pytest.approx(3.0)  # 6 points over 2 units
 
 
-def test_the_slope_of_a_difference(verdicts):
+def test_the_slope_of_a_difference(verdicts, claim):
     def alter(frame):
         easy = frame["positives"] == "easy"
         frame.loc[easy, "test/fine/recall@1"] += frame.loc[easy, "rate"] * (0.2 + 0.001 * frame.loc[easy, "seed"])
         return frame
 
-    over = {"over": "rate", "first": EASY, "second": RANDOM}
-    slopes = [
-        ClaimSection(paper="mine", text="It grows.", slope=over),
-        ClaimSection(
-            paper="mine", text="It is constant.", slope={"over": "rate", "cells": RANDOM}, direction="equal", least=1
-        ),
-    ]
-    grows, constant = verdicts(slopes, UP, alter, rates=(0.0, 0.2, 0.4))
+    def slopes(results):
+        yield slope(results, "rate", EASY, RANDOM, fixed="known truth")
+        yield slope(results, "rate", RANDOM, None, within=1, fixed="known truth")
+
+    grows, constant = verdicts([claim(slopes)], UP, alter, rates=(0.0, 0.2, 0.4))
     assert grows.word == "confirmed"
     assert grows.effects[0].mean == pytest.approx(20.2)  # points per unit of the rate
     assert constant.word == "confirmed"
@@ -89,7 +89,7 @@ def test_the_slope_of_a_difference(verdicts):
     assert constant.effects[0].mean == pytest.approx(0.0)
 
 
-def test_the_difference_of_two_break_points(verdicts):
+def test_the_difference_of_two_break_points(verdicts, claim):
     """Easy positives lose 10% of the score at 20% noise; random ones never do, so they count as 40%."""
 
     def alter(frame):
@@ -97,12 +97,10 @@ def test_the_difference_of_two_break_points(verdicts):
         frame.loc[easy, "test/fine/recall@1"] = 0.8 * (1 - 0.5 * frame["rate"]) - 0.001 * frame["seed"] * frame["rate"]
         return frame
 
-    (verdict,) = verdicts(
-        [ClaimSection(paper="mine", text="It breaks later.", break_point={"first": EASY, "second": RANDOM})],
-        UP,
-        alter,
-        rates=(0.0, 0.1, 0.3, 0.4),
-    )
+    def breaks(results):
+        yield break_points(results, EASY, RANDOM, fixed="known truth")
+
+    (verdict,) = verdicts([claim(breaks)], UP, alter, rates=(0.0, 0.1, 0.3, 0.4))
     assert verdict.word == "refuted"
     assert verdict.effects[0].mean == pytest.approx(20 - 40, abs=0.2)
 
@@ -132,7 +130,7 @@ def test_what_trials_log_is_compared_too(verdicts, claim):
     share, speed, skew = verdicts(
         [
             claim(score="diagnostics/active_share"),
-            claim(score="diagnostics/images_per_second", direction="less", least=50),
+            claim(score="diagnostics/images_per_second", below=-50),
             claim(score="diagnostics/eta"),
         ],
         UP,
@@ -142,3 +140,22 @@ def test_what_trials_log_is_compared_too(verdicts, claim):
     assert measured(share).startswith("+10 [+10, +10] points, p (Holm) = 0.125")  # a sign test
     assert measured(speed).startswith("\N{MINUS SIGN}100 [\N{MINUS SIGN}100, \N{MINUS SIGN}100] images per second")
     assert skew.effects[0].mean == pytest.approx(0.5, abs=0.05)  # 1.5 against 1
+
+
+def test_the_results_of_a_study_that_lacks_the_cells_say_so(verdicts, claim):
+    def lacks(results):
+        yield paired(results, {"positives": "hard"}, RANDOM)
+
+    lacking, helps = verdicts([claim(lacks), claim()], UP)
+    assert (lacking.word, helps.word) == ("not tested", "confirmed")
+    assert "no cell of this study has positives 'hard'" in lacking.reason
+    assert measured(lacking) == lacking.reason
+
+
+def test_a_slope_needs_numbers_and_several_of_them(verdicts, claim):
+    def over(setting, **more):
+        return claim(lambda results: [slope(results, setting, EASY, None, **more)])
+
+    names, one = verdicts([over("loss"), over("rate")], UP, losses=("triplet", "margin"))
+    assert "expected a number for 'triplet'" in names.reason
+    assert "only one value of rate" in one.reason

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from synthetic import KEY, of_study
 
-from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.diagnostics import logged
-from dml.report.analysis.effects import decisive, unmet
 from dml.report.analysis.flags import NOT_KNOWN, flags
+from dml.report.claims import paired, reached, with_verdicts
 
 UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
 
@@ -28,7 +27,7 @@ def test_a_comparison_without_flags_is_decided_by_its_effect(verdicts, claim, ga
 
 
 def test_better_only_untuned_is_not_tested(verdicts, claim):
-    (verdict,) = verdicts([claim()], UP, fixed="")
+    (verdict,) = verdicts([claim(fixed="")], UP)
     assert (verdict.word, verdict.flags) == ("not tested", ("rate not tuned",))
     assert verdict.reason == "not tested: rate not tuned"
     assert verdict.effects[0].mean == pytest.approx(5.0)  # shown all the same
@@ -135,8 +134,9 @@ def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, beside, 
     assert flags(results, cells, fixed=True).found == ("below the baseline (R@1, test classes: 50.0, pixels 99.0)",)
 
 
-def test_what_is_longer_does_not_keep_a_claim_from_being_decided(synthetic, loaded, made, claim):
-    changes, alter = made([claim()], UP)
+def test_what_is_longer_does_not_keep_a_claim_from_being_decided(synthetic, loaded, made, claim, asked):
+    asked([claim()])
+    changes, alter = made(UP)
     results = loaded(synthetic.small(**{**changes, "noise": synthetic.noise([0.0])}), alter)
     size = results.study.training.embedding_size
     own = {"pixels": {KEY: 0.99}, f"pixels, {size} components": {KEY: 0.4}}
@@ -154,24 +154,25 @@ def test_a_closed_form_is_a_baseline_itself(beside):
 
 @pytest.mark.parametrize("score", ["test/fine/nmi", "fine/nmi"])
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
-def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided, score):
+def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, ami, decided, score):
     results = loaded(synthetic.small())
     results = of_study(results, evaluation=replace(results.study.evaluation, metrics=["recall@1", "nmi", "ami"]))
     easy = results.trials["positives"] == "easy"
     frame = results.trials.assign(**{"test/fine/nmi": 0.5 + 0.1 * easy, "test/fine/ami": 0.3 + ami * easy})
-    effects, why = decisive(replace(results, trials=frame), claim(score=score))
-    assert bool(why) == decided
-    assert effects[0].mean == pytest.approx(-5.0 if decided else 10.0)
+    found = paired(replace(results, trials=frame), {"positives": "easy"}, {"positives": "random"}, score)
+    assert bool(found.reason) == decided
+    assert found.effects[0].mean == pytest.approx(-5.0 if decided else 10.0)
 
 
 @pytest.mark.parametrize(("nmi", "met"), [(0.9, True), (0.7, False)])
-def test_a_condition_without_a_score_is_about_that_of_the_claim(synthetic, loaded, claim, nmi, met):
+def test_the_worst_cell_must_reach_the_score(synthetic, loaded, nmi, met):
     results = loaded(synthetic.small())
     results = of_study(results, evaluation=replace(results.study.evaluation, metrics=["recall@1", "nmi"]))
-    frame = results.trials.assign(**{KEY: 0.8, "test/fine/nmi": nmi})
-    asked = claim(score="fine/nmi", condition={"at_least": 80.0})
-    text = unmet(replace(results, trials=frame), asked)
+    frame = results.trials.assign(**{KEY: 0.8, "test/fine/nmi": 0.95})
+    frame.loc[frame["positives"] == "easy", "test/fine/nmi"] = nmi
+    text = reached(replace(results, trials=frame), {}, "fine/nmi", 80.0)
     assert text == "" if met else text.startswith("NMI")
+    assert reached(replace(results, trials=frame[:0]), {}, "fine/nmi", 80.0) is None
 
 
 def test_logged_numbers_are_compared_by_class_split(synthetic, loaded):

@@ -7,12 +7,10 @@ import re
 
 import pandas as pd
 import pytest
-from synthetic import EASIER
 
-from dml.config import ClaimSection
-from dml.config.paper_claims import paper_claims
+from dml.papers import paper_claims
 from dml.report import claims_page, contents
-from dml.report.analysis.claims import with_verdicts
+from dml.report.claims import with_verdicts
 from dml.report.loading import load
 from dml.report.sections.protocols import TheoryVerdict
 from dml.report.site import build
@@ -33,18 +31,19 @@ class _Proof:
 
 
 @pytest.fixture
-def page(synthetic, tmp_path, monkeypatch, claim, made):
+def page(synthetic, tmp_path, monkeypatch, claim, made, asked):
     """The folder of a report of one study that ran and one that did not."""
     monkeypatch.setattr(contents, "STUDY", ("claims",))
     monkeypatch.setattr("dml.report.site.theory_sections", lambda: [_Proof()])
-    changes, alter = made(
+    eps = {"paper": "eps", "text": ""}
+    asked(
         [
-            ClaimSection(claim="eps-table-1-test", compare=EASIER, published=7.1),
-            ClaimSection(claim="eps-table-2-cub", compare=EASIER),
+            claim(id="eps-table-1-test", published=7.1, **eps),
+            claim(id="eps-table-2-cub", **eps),
             claim(place="page 3", note="A <remark>."),
-        ],
-        [4.0, 5.0, 6.0, 5.5, 4.5],
+        ]
     )
+    changes, alter = made([4.0, 5.0, 6.0, 5.5, 4.5])
     changes["noise"] = synthetic.noise([0.0])
     studies = [synthetic.small("ran", **changes), synthetic.small("waits", **changes)]
     synthetic.write(studies[0], tmp_path, alter)
@@ -84,6 +83,12 @@ def test_a_claim_shows_its_effect_beside_the_published_one(page):
     assert 'href="studies/ran.html#claims"' in found
     assert "not run" in found  # by the second study
     assert found.index("confirmed") < found.index("not run")
+
+
+def test_a_claim_that_is_not_tested_names_its_commands(page):
+    articles = _articles((page / "claims.html").read_text(encoding="utf-8"))
+    assert "make repro STUDY=eps-fig2-seeds" in articles["eps-figure-2"]
+    assert "make repro" not in articles["eps-table-1-test"]
 
 
 def test_a_stand_in_does_not_decide_a_claim_about_other_data(page):

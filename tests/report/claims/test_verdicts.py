@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.config.paper_claims import paper_claims
-from dml.report.analysis.claims import corrected, head
+from dml.papers import paper_claims
 from dml.report.estimates import Term
-from dml.report.verdicts import Verdict, combined, decided, effect, worst
-from dml.report.wording import expected, measured
+from dml.report.verdicts import (
+    Claim,
+    Comparison,
+    Expected,
+    Verdict,
+    combined,
+    corrected,
+    decided,
+    effect,
+    head,
+    worst,
+)
+from dml.report.wording import measured
 
 pytestmark = pytest.mark.slow
 
-RANDOM = {"positives": "random"}
+ABOVE = Expected()
 UP, NONE, DOWN = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1], [-4.0, -5.0, -6.0, -5.5, -4.5]
 
 
@@ -24,23 +34,22 @@ UP, NONE, DOWN = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1], [-4.0, 
         (UP, {}, "confirmed"),
         (DOWN, {}, "refuted"),
         (NONE, {}, "undecided"),
-        (UP, {"direction": "less"}, "refuted"),
-        (DOWN, {"direction": "less"}, "confirmed"),
-        (UP, {"least": 3.0}, "confirmed"),
-        (UP, {"least": 5.0}, "undecided"),
-        (UP, {"least": 8.0}, "refuted"),  # higher, but by less than claimed
-        (DOWN, {"least": 3.0, "direction": "less"}, "confirmed"),
-        (NONE, {"least": -3.0, "direction": "less"}, "confirmed"),  # nothing above 3 points is gained
-        (DOWN, {"least": -3.0, "direction": "less"}, "confirmed"),  # a loss is no gain
-        (UP, {"least": -3.0, "direction": "less"}, "refuted"),
-        (DOWN, {"least": -9.0}, "confirmed"),  # not more than 9 points are lost
-        (NONE, {"least": 3.0, "direction": "equal"}, "confirmed"),
-        (NONE, {"least": 0.5, "direction": "equal"}, "undecided"),
-        (UP, {"least": 3.0, "direction": "equal"}, "refuted"),
-        (DOWN, {"least": 3.0, "direction": "equal"}, "refuted"),
-        (UP, {"condition": {"cells": RANDOM, "at_least": 40.0}}, "confirmed"),
-        (UP, {"condition": {"cells": RANDOM, "at_most": 40.0}}, "not tested"),
-        (UP, {"condition": {"cells": RANDOM, "at_least": 95.0}}, "not tested"),
+        (UP, {"below": 0.0}, "refuted"),
+        (DOWN, {"below": 0.0}, "confirmed"),
+        (UP, {"above": 3.0}, "confirmed"),
+        (UP, {"above": 5.0}, "undecided"),
+        (UP, {"above": 8.0}, "refuted"),  # higher, but by less than claimed
+        (DOWN, {"below": -3.0}, "confirmed"),
+        (NONE, {"below": 3.0}, "confirmed"),  # nothing above 3 points is gained
+        (DOWN, {"below": 3.0}, "confirmed"),  # a loss is no gain
+        (UP, {"below": 3.0}, "refuted"),
+        (DOWN, {"above": -9.0}, "confirmed"),  # not more than 9 points are lost
+        (NONE, {"within": 3.0}, "confirmed"),
+        (NONE, {"within": 0.5}, "undecided"),
+        (UP, {"within": 3.0}, "refuted"),
+        (DOWN, {"within": 3.0}, "refuted"),
+        (UP, {"reach": 40.0}, "confirmed"),
+        (UP, {"reach": 95.0}, "not tested"),
     ],
 )
 def test_each_verdict_is_reached(verdicts, gains, changes, word, claim):
@@ -49,7 +58,7 @@ def test_each_verdict_is_reached(verdicts, gains, changes, word, claim):
 
 
 def test_a_condition_that_is_not_met_says_what_was_measured(verdicts, claim):
-    (verdict,) = verdicts([claim(condition={"cells": RANDOM, "at_least": 95.0})], UP)
+    (verdict,) = verdicts([claim(reach=95.0)], UP)
     assert "random + random at 0% noise is 52%, expected at least 95%" in verdict.reason
 
 
@@ -73,14 +82,14 @@ def test_each_part_must_hold(verdicts, claim):
 
 
 @pytest.mark.parametrize(
-    ("direction", "least", "text"),
+    ("side", "bound", "text"),
     [
-        *(("greater", 0, "above 0"), ("greater", -1, "above \N{MINUS SIGN}1"), ("less", 0, "below 0")),
-        *(("less", 2, "below \N{MINUS SIGN}2"), ("less", -1.5, "below 1.5"), ("equal", 0.5, "within 0.5 of 0")),
+        *(("above", 0, "above 0"), ("above", -1, "above \N{MINUS SIGN}1"), ("below", 0, "below 0")),
+        *(("below", -2, "below \N{MINUS SIGN}2"), ("below", 1.5, "below 1.5"), ("within", 0.5, "within 0.5 of 0")),
     ],
 )
-def test_what_is_expected_in_words(direction, least, text, claim):
-    assert expected(claim(direction=direction, least=least)) == text
+def test_what_is_expected_in_words(side, bound, text):
+    assert str(Expected(side, bound)) == text
 
 
 def test_a_verdict_that_another_look_does_not_agree_with_decides_nothing(claim, verdicts):
@@ -106,52 +115,51 @@ def test_a_claim_is_refuted_by_one_of_its_parts(verdicts, claim):
     assert verdict.p == pytest.approx(2 * stats.ttest_1samp(DOWN, 0.0).pvalue)
 
 
-def test_holms_correction_is_over_the_claims_of_one_paper(claim):
+def of(values, paper="mine", **more):
+    """A verdict before it is judged."""
+    effects = () if values is None else (effect(values, ABOVE, {}),)
+    return Verdict(Claim(paper=paper), Comparison(effects=effects), "s", "S", **more)
+
+
+def test_holms_correction_is_over_the_claims_of_one_paper():
     weak = [2.0, 1.0, 3.0, 0.0, 2.5]
     p = stats.ttest_1samp(weak, 0.0).pvalue
     assert 0.0125 < p < 0.05
-
-    def of(*claims):
-        return [Verdict(c, "s", "S", "not tested", (effect(weak, c, {}),)) for c in claims]
-
-    (lonely,) = corrected(of(claim()))
-    assert (lonely.word, lonely.p) == ("confirmed", pytest.approx(p))
-    crowd = corrected(of(*[claim()] * 4, claim(paper="another")))
+    (lonely,) = corrected([of(weak)])
+    assert (lonely.word, lonely.p, lonely.fragile) == ("confirmed", pytest.approx(p), 2 * p >= 0.05)
+    crowd = corrected([*[of(weak)] * 4, of(weak, "another")])
     assert [v.word for v in crowd] == ["undecided"] * 4 + ["confirmed"]
     assert crowd[0].p == pytest.approx(4 * p)
-    stand_in = Verdict(claim(), "s", "S", "not tested", (effect(weak, claim(), {}),), stand_in=True)
-    assert [v.word for v in corrected([*of(claim()), stand_in])] == ["confirmed"] * 2  # two families
-    assert corrected(of(claim()))[0].fragile == (2 * p >= 0.05)
-    flagged = Verdict(claim(), "s", "S", "not tested", (effect(weak, claim(), {}),), flags=("not tuned",))
-    assert [v.word for v in corrected([*of(claim()), flagged])] == ["confirmed", "not tested"]
-    untested = Verdict(claim(), "s", "S", "not tested", reason="not run")
-    assert corrected([*of(claim()), untested])[0].p == pytest.approx(p)
+    assert [v.word for v in corrected([of(weak), of(weak, stand_in=True)])] == ["confirmed"] * 2  # two families
+    flagged = of(weak, flags=("not tuned",))
+    assert [v.word for v in corrected([of(weak), flagged])] == ["confirmed", "not tested"]
+    assert corrected([of(weak), of(None, reason="not run")])[0].p == pytest.approx(p)
 
 
-def test_a_true_null_is_rarely_confirmed_or_refuted(claim):
+def test_a_true_null_is_rarely_confirmed_or_refuted():
     draws = np.random.default_rng(0).normal(0, 1, (2000, 5))
-    for changes, share in (({}, 0.05), ({"direction": "equal", "least": 1e-9}, 0.05)):
-        words = [decided(*combined([effect(row, claim(**changes), {})]))[0] for row in draws]
-        assert np.mean([w == "confirmed" for w in words]) < share + 0.01
-        assert np.mean([w == "refuted" for w in words]) < share + 0.01
+    for expected in (ABOVE, Expected("within", 1e-9)):
+        words = [decided(*combined([effect(row, expected, {})]))[0] for row in draws]
+        assert np.mean([w == "confirmed" for w in words]) < 0.06
+        assert np.mean([w == "refuted" for w in words]) < 0.06
 
 
-def test_equivalence_is_two_one_sided_tests(claim):
+def test_equivalence_is_two_one_sided_tests():
     x = np.array([0.4, -0.2, 0.3, 0.1, 0.6])
-    e = effect(x, claim(direction="equal", least=1.0), {})
+    e = effect(x, Expected("within", 1.0), {})
     lower = stats.ttest_1samp(x, -1.0, alternative="greater").pvalue
     upper = stats.ttest_1samp(x, 1.0, alternative="less").pvalue
     assert e.confirming == pytest.approx(max(lower, upper))
     assert e.refuting == pytest.approx(min(1.0, 2 * (1 - max(lower, upper))))
 
 
-def test_the_head_of_a_claim_with_several_studies(claim):
+def test_the_head_of_a_claim_with_several_studies():
     both = paper_claims()["eps-table-6"]
     assert worst(["confirmed", "not tested", "undecided"]) == "undecided"
     assert worst([]) == "not tested"
 
     def of(word, *sources, **more):
-        return Verdict(claim(), "s", "S", word, sources=sources, **more)
+        return Verdict(Claim(), Comparison(), "s", "S", word, sources=sources, **more)
 
     assert head(both, []) == "needs data"
     assert head(both, [of("confirmed", "digits", stand_in=True)]) == "needs data"
@@ -169,9 +177,10 @@ def test_the_head_of_a_claim_with_several_studies(claim):
 
 
 @pytest.mark.parametrize(("searches", "said"), [([], "5 seeds"), ([Term(9.0, 3.0)], "5 seeds and searches")])
-def test_what_an_interval_covers_is_said_with_it(claim, searches, said):
+def test_what_an_interval_covers_is_said_with_it(searches, said):
     """The same seeds are sure by themselves, and not beside what another search could have found."""
-    found = effect(UP, claim(), {}, searches=searches)
-    text = measured(Verdict(claim(), "study", "A study", "undecided", (found,), caveats=("shared handwriting",)))
+    found = effect(UP, ABOVE, {}, searches=searches)
+    made = Comparison(effects=(found,))
+    text = measured(Verdict(Claim(), made, "study", "A study", "undecided", caveats=("shared handwriting",)))
     assert (found.low > 0) == (not searches)
     assert text.endswith(f" points, {said}, shared handwriting")

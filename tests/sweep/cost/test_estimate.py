@@ -11,8 +11,7 @@ from dml.data import DataError
 from dml.losses import Triplet
 from dml.sweep.cost import estimate as estimating
 from dml.sweep.cost import trial_costs as costs
-from dml.sweep.cost.estimate import Estimate, duration_text, estimate, size_text
-from dml.sweep.cost.model_size import kept_models
+from dml.sweep.cost.estimate import Estimate, duration_text, estimate, kept_models, size_text
 from dml.sweep.cost.timing import Timing, time_scores, time_steps
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import keys
@@ -27,7 +26,7 @@ STUDY = {
     "positives": ["random"],
     "negatives": ["random"],
     "seeds": [0, 1, 2],
-    "search": {"sampler": "random", "trials": 5},
+    "search": {"trials": 5},
     "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
     "name": "study",
 }
@@ -60,15 +59,14 @@ def describe(*asked):
 
 @pytest.mark.parametrize(
     "search",
-    [{"sampler": "random", "trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
+    [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
-    import optuna
 
     study = Study(
         **{**STUDY, "search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
     )
-    plan = Plan(study, TrialStore(tmp_path), describe, optuna.storages.InMemoryStorage())
+    plan = Plan(study, TrialStore(tmp_path), describe)
     found = cost(tmp_path, search=search, training={**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}})
     assert found.trials == plan.total
     assert (found.cells, found.confirming) == (2, 6)
@@ -78,8 +76,8 @@ def test_early_stopping_counts_the_steps_that_it_takes(tmp_path):
     """9 trials to 20 steps, 3 to 30 and one to 90, in each of two cells; the others train in full."""
     training = {**STUDY["training"], "steps": 90}
     changes = {"training": training, "evaluation": {"every": 10}}
-    whole = cost(tmp_path, search={"sampler": "random", "trials": 9}, **changes)
-    halved = cost(tmp_path, search={"sampler": "random", "trials": 9, "early_stopping": "halving"}, **changes)
+    whole = cost(tmp_path, search={"trials": 9}, **changes)
+    halved = cost(tmp_path, search={"trials": 9, "early_stopping": "halving"}, **changes)
     assert (whole.steps, halved.steps, halved.whole_steps) == (1620, 2 * (9 * 20 + 3 * 10 + 60), 1620)
     assert "(18 to tune, in 540 of 1,620 steps (33%) by early stopping, 6 to confirm)" in halved.lines()[0]
     assert "early stopping" not in whole.lines()[0]

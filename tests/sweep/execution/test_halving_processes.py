@@ -80,7 +80,7 @@ def real(tmp_path):
         "negatives": [],
         "seeds": [0],
         "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
-        "search": {"sampler": "random", "trials": 4, "early_stopping": "halving", "objective": "map@r"},
+        "search": {"sampler": "grid", "trials": 4, "early_stopping": "halving", "objective": "map@r"},
         "training": {
             "backbone": {"settings": {"width": 4}},
             "embedding_size": 8,

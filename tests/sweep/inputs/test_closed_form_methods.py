@@ -31,7 +31,7 @@ CONTENT = {
     "losses": ["triplet", "components", "whitening", "lda"],
     "positives": ["easy"],
     "negatives": ["random"],
-    "search": {"sampler": "random", "trials": 2},
+    "search": {"sampler": "grid", "trials": 2},
     "seeds": [0, 1],
     "training": {"backbone": {"settings": {"width": 4}}, "embedding_size": 8, "steps": 4, "batch": {"classes": 2}},
     "evaluation": {"metrics": ["recall@1"], "every": 2},

@@ -3,19 +3,19 @@
 import itertools
 import json
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-import optuna
 import pytest
 import toy
 
-from dml.config import Ladder, ladder
+from dml.config import SearchSection
 from dml.snapshots import table
-from dml.sweep.plan import keys, specs
-from dml.sweep.plan.halving import paused_at, promotions
+from dml.sweep.plan.cells import paused_at
+from dml.sweep.plan.halving import Halving, Ladder, ladder, promotions
 from dml.sweep.plan.plan import Plan
-from dml.sweep.plan.space import space_of
+from dml.sweep.plan.strategies import Result, Trial
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome, TrialStore
 
@@ -114,16 +114,16 @@ def study(toy_study):
 class Machine:
     """Runs a plan's trials in any order on several slots; a paused trial keeps the steps that it has."""
 
-    def __init__(self, study, root, curve, storage=None, fails=lambda job: None):
+    def __init__(self, study, root, curve, fails=lambda job: None):
         self.store, self.curve, self.fails = TrialStore(root), curve, fails
         self.steps = {}  # key -> steps that it has trained
         self.trained = 0
         self.ended = []
-        self.study, self.storage = study, storage or optuna.storages.InMemoryStorage()
+        self.study = study
         self.open()
 
     def open(self):
-        self.plan = Plan(self.study, self.store, toy.describe, self.storage)
+        self.plan = Plan(self.study, self.store, toy.describe)
         self.plan.start(lambda job, outcome, reused: self.ended.append((job, outcome)))
 
     def run(self, choose=lambda running: 0, slots=1, limit=None):
@@ -193,7 +193,7 @@ def test_the_promoted_trials_are_those_of_the_rule(study, tmp_path):
     }
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+@pytest.mark.parametrize("sampler", ["tpe", "grid"])
 @pytest.mark.parametrize("stop", ["last", "best"])
 def test_order_and_speed_change_nothing(study, tmp_path, sampler, stop):
     own = study({**HALVING, "sampler": sampler, "stop": stop, "trials": 12}, losses=["triplet", "contrastive"])
@@ -208,20 +208,17 @@ def test_order_and_speed_change_nothing(study, tmp_path, sampler, stop):
 
 @pytest.mark.parametrize("cut", range(16))
 def test_a_killed_search_promotes_the_same_trials(study, tmp_path, cut):
-    """With Optuna's storage and without it; no step is trained twice."""
+    """No step is trained twice."""
     expected = Machine(study(), tmp_path / "whole", learning).run()
-    for kept in (True, False):
-        machine = Machine(study(), tmp_path / f"cut-{kept}", learning).run(slots=2, limit=cut)
-        if not kept:
-            machine.storage = optuna.storages.InMemoryStorage()
-        machine.open()
-        machine.run(slots=3)
-        assert machine.table().equals(expected.table())
-        assert machine.trained == expected.trained
-        machine.ended.clear()
-        machine.open()
-        assert machine.plan.finished, "nothing runs again"
-        assert len(machine.ended) == 11
+    machine = Machine(study(), tmp_path / "cut", learning).run(slots=2, limit=cut)
+    machine.open()
+    machine.run(slots=3)
+    assert machine.table().equals(expected.table())
+    assert machine.trained == expected.trained
+    machine.ended.clear()
+    machine.open()
+    assert machine.plan.finished, "nothing runs again"
+    assert len(machine.ended) == 11
 
 
 def test_failing_trials_give_their_places_to_the_next_best(study, tmp_path):
@@ -233,7 +230,7 @@ def test_failing_trials_give_their_places_to_the_next_best(study, tmp_path):
     for at, fails in itertools.product((5, 25, 60), ([winner], [winner, second])):
         rung = {5: 0, 25: 1, 60: 2}[at]
         own = Machine(
-            study({**HALVING, "sampler": "random"} if rung == 0 else HALVING),
+            study(),
             tmp_path / f"{at}-{len(fails)}",
             learning,
             fails=lambda job, fails=fails, at=at: at if job.phase == "tune" and job.number in fails else None,
@@ -273,38 +270,41 @@ def test_with_stop_best_no_stopped_trial_was_better(study, tmp_path):
     assert stop == next(step for step, s in machine.plan.best(0)[1].curve if s[KEY] == best)
 
 
-def test_the_sampler_sees_one_value_of_each_trial_after_equal_steps(study, tmp_path):
-    machine = Machine(study(), tmp_path, learning).run()
-    told = machine.plan.states[0].proposals._study.get_trials(deepcopy=False)
-    jobs = {job.number: job for job, _ in machine.plan.ended() if job.phase == "tune"}
-    assert [trial.value for trial in told] == [learning(jobs[n], 10) for n in range(9)]
+def test_a_sampler_is_told_one_value_of_each_trial_after_equal_steps():
+    class Proposing:
+        trials, count, told = 9, 2, []
+
+        def rounds(self):
+            for numbers in (range(4), range(4, 9)):
+                self.told.append((yield [Trial(n, {}) for n in numbers]))
+
+    search = SearchSection(early_stopping="halving", first_rung=0.0)
+    halving, reached = Halving(Proposing(), search, STEPS, EVERY), []
+    rounds, results = halving.rounds(), None
+    with suppress(StopIteration):
+        while True:
+            trials = list(rounds.send(results))
+            until = trials[0].until or STEPS
+            reached.append((until, len(trials)))
+            results = {t.number: Result(str(t.number), t.number + until / 100, until < STEPS) for t in trials}
+    assert reached == [(10, 4), (10, 5), (30, 3), (90, 1)]
+    told = [{number: result.value for number, result in one.items()} for one in Proposing.told]
+    assert told == [{n: n + 0.1 for n in range(4)}, {n: n + 0.1 for n in range(4, 9)}]
 
 
 # Keys, and what searches share
 
 
 def test_keys_are_those_of_a_search_without_early_stopping(study, tmp_path):
-    halved = Machine(study({**HALVING, "sampler": "random"}), tmp_path / "a", learning).run()
-    whole = Machine(study({"sampler": "random", "trials": 9}), tmp_path / "b", learning).run()
+    halved = Machine(study({**HALVING, "sampler": "grid"}), tmp_path / "a", learning).run()
+    whole = Machine(study({"sampler": "grid", "trials": 9}), tmp_path / "b", learning).run()
     tuned = [[job.key for job, _ in m.plan.ended() if job.phase == "tune"] for m in (halved, whole)]
     assert tuned[0] == tuned[1]
 
 
-def test_the_name_of_a_search_without_early_stopping_stays(study, tmp_path):
-    """It is what it was before there was early stopping, so Optuna's journals stay valid."""
-    own = study({"trials": 9})
-    planned = Machine(own, tmp_path, learning).plan
-    (cell,) = own.cells()
-    spec = specs.build(own, cell, "tune", 0, {}, planned._data(cell, 0, "tune", 0))
-    fields = {"sampler": "tpe", "objective": "recall@1", "level": None, "pruner": "none", "seed": 0}
-    terms = {name: repr(space) for name, space in space_of(own, cell).items()}
-    identity = keys.digest([keys.key(spec), fields, 9, terms])
-    assert planned.states[0].proposals._study.study_name == f"toys|{cell.name}|{identity[:8]}"
-
-
 @pytest.mark.parametrize("stop", ["last", "best"])
 def test_a_full_search_before_changes_nothing_but_the_work(study, tmp_path, stop):
-    search = {"sampler": "random", "trials": 9, "stop": stop}
+    search = {"sampler": "grid", "trials": 9, "stop": stop}
     alone = Machine(study({**search, "early_stopping": "halving"}), tmp_path / "alone", learning).run()
     Machine(study(search), tmp_path / "shared", learning).run()
     after = Machine(study({**search, "early_stopping": "halving"}), tmp_path / "shared", learning)
@@ -313,7 +313,7 @@ def test_a_full_search_before_changes_nothing_but_the_work(study, tmp_path, stop
 
 
 def test_another_reduction_reuses_what_trained_far_enough(study, tmp_path):
-    search = {**HALVING, "sampler": "random"}
+    search = {**HALVING, "sampler": "grid"}
     first = Machine(study(search), tmp_path, learning).run()
     more = Machine(study({**search, "reduction": 2}), tmp_path, learning)
     more.steps = dict(first.steps)
@@ -335,7 +335,7 @@ def test_trials_with_one_key_are_one(study, tmp_path):
 
 @pytest.mark.parametrize("left", [(10, 30, 90), (30, 90), ()])
 def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, left):
-    search = {"sampler": "random", "trials": 9}
+    search = {"sampler": "grid", "trials": 8}
     whole = Machine(study(search), tmp_path / "whole", learning).run()
     published = {
         job.key: replace(outcome, curve=[point for point in outcome.curve if point[0] in left])
@@ -345,8 +345,8 @@ def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, le
     machine.store = TrialStore(tmp_path / "clone", snapshot_outcomes=published)
     machine.open()
     machine.run()
-    assert machine.trained == (0 if 10 in left else 9 * 10 if left else 9 * 10 + 3 * 20)
-    assert [outcome.status for _, outcome in machine.plan.ended()].count(PRUNED) == 8
+    assert machine.trained == (0 if 10 in left else 8 * 10 if left else 8 * 10 + 2 * 20)
+    assert [outcome.status for _, outcome in machine.plan.ended()].count(PRUNED) == 7
 
 
 def test_a_snapshot_keeps_the_curves_that_halving_compares(study, tmp_path):
@@ -382,7 +382,7 @@ def test_what_came_after_a_rung_does_not_count():
 
 def test_two_cells_that_share_a_trial_and_are_on_other_rungs(study, tmp_path):
     """The cell that is behind does not end the trial of the one that is ahead."""
-    machine = Machine(study({**HALVING, "sampler": "random"}), tmp_path, learning)
+    machine = Machine(study({**HALVING, "sampler": "grid"}), tmp_path, learning)
     behind = machine.plan.take()
     ahead = replace(behind, until=30, id="another")
     machine.plan._sharing[behind.key].append(ahead)

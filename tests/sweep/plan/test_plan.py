@@ -1,13 +1,11 @@
 import itertools
-import math
 from types import SimpleNamespace
 
-import optuna
 import pytest
 from planned import finish, score, start
 
 from dml.sweep import finishing
-from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
 
@@ -38,13 +36,12 @@ def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_pa
 
 
 def test_without_refitting_the_confirmed_trials_take_the_images_of_tuning(toy_study, tmp_path):
-    store, storage = TrialStore(tmp_path), optuna.storages.InMemoryStorage()
-    refit, _ = start(toy_study(), store, storage)
+    store = TrialStore(tmp_path)
+    refit, _ = start(toy_study(), store)
     finish(refit)
-    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store, storage)
+    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store)
     ran = finish(plan)
     assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2
-    assert len(optuna.get_all_study_summaries(storage)) == 2, "the searches of the two cells are shared"
     assert {job.spec.dataset.labels for job in ran} == {"uniform-0.0-0-tune", "uniform-0.0-1-tune"}
     assert {job.settings["loss.margin"] for job in ran} <= {job.settings["loss.margin"] for job, _ in refit.ended()}
 
@@ -79,9 +76,8 @@ def test_only_what_is_new_runs(toy_study, tmp_path, change, new):
 def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(toy_study, tmp_path, cut):
     whole, _ = start(toy_study(), TrialStore(tmp_path / "whole"))
     finish(whole)
-    storage = optuna.storages.InMemoryStorage()
-    finish(start(toy_study(), TrialStore(tmp_path / "cut"), storage)[0], limit=cut)
-    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"), storage)
+    finish(start(toy_study(), TrialStore(tmp_path / "cut"))[0], limit=cut)
+    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"))
     assert len(finish(plan)) == 10 - cut
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 
@@ -119,16 +115,15 @@ def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
 
 
 def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
-    storage = optuna.storages.InMemoryStorage()
     store = TrialStore(tmp_path)
-    plan, _ = start(toy_study(), store, storage)
+    plan, _ = start(toy_study(), store)
     unlucky, doomed = plan.take(), plan.take()
     plan.end(unlucky.id, Outcome(FAILED, error="a full disk", lasting=False))
     lasting = Outcome(FAILED, error="nan")
     store.write(doomed.key, lasting)
     plan.end(doomed.id, lasting)
     finish(plan)
-    again, _ = start(toy_study(), store, storage)
+    again, _ = start(toy_study(), store)
     assert identity(finish(again)[0]) == identity(unlucky)
     rows = {identity(job): outcome.status for job, outcome in again.ended()}
     assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]
@@ -146,48 +141,6 @@ def test_fixed_runs_no_search(toy_study, tmp_path):
     plan, _ = start(toy_study(search={"sampler": "fixed"}), TrialStore(tmp_path))
     ran = finish(plan)
     assert [(job.phase, job.settings) for job in ran] == [("confirm", {})] * 4
-
-
-def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
-    storage = optuna.storages.InMemoryStorage()
-    study = toy_study(search={"trials": 8, "pruner": "median"}, losses=["triplet"])
-    plan, _ = start(study, TrialStore(tmp_path), storage)
-    finish(plan, limit=4)
-    job = plan.take()
-    assert plan.report(job.id, 10, {"validation/fine/recall@1": -5.0})
-    plan.end(job.id, Outcome(PRUNED, {"validation/fine/recall@1": -5.0}, [[10, {"validation/fine/recall@1": -5.0}]]))
-    good = plan.take()
-    assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
-    _, ended = start(study, TrialStore(tmp_path), storage)
-    assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
-
-
-@pytest.mark.parametrize("pruner", ["median", "halving"])
-@pytest.mark.parametrize("curve", [[0.5, math.nan], [math.nan, math.nan]])
-def test_a_pruner_passes_over_evaluations_that_are_not_numbers(toy_study, tmp_path, pruner, curve):
-    """A trial counts with its best step (`stop: best`), so it finishes although it ends with NaN."""
-    study = toy_study(search={"trials": 8, "pruner": pruner, "stop": "best"}, losses=["triplet"])
-    plan, _ = start(study, TrialStore(tmp_path))
-    values = zip((0, 5, 10), (0.1, *curve), strict=True)
-    points = [[step, {"validation/fine/recall@1": value}] for step, value in values]
-    for _ in plan.states[0].rounds[0]:
-        plan.end(plan.take().id, Outcome(FINISHED, points[-1][1], points))
-    job = plan.take()
-    assert job.number in plan.states[0].rounds[1]
-    plan.report(job.id, 5, {"validation/fine/recall@1": 0.6})
-
-
-@pytest.mark.parametrize("curve", [[], [[10, {"validation/fine/nmi+": 0.5}]]])
-@pytest.mark.parametrize(("pruner", "again"), [("none", 0), ("median", 8)])
-def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, curve, pruner, again):
-    """Snapshots contain no tuning curves without a pruner, and with one only those of their own objective."""
-    overrides = {"losses": ["triplet"], "evaluation": {"metrics": ["recall@1", "nmi+"], "every": 5}}
-    first, _ = start(toy_study(search={"trials": 8}, **overrides), TrialStore(tmp_path / "first"))
-    published = {job.key: Outcome(FINISHED, score(job), curve) for job in finish(first)}
-    search = {"trials": 8, "pruner": pruner}
-    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", snapshot_outcomes=published))
-    assert len(finish(plan)) == again
-    assert len(list(plan.ended())) == 8 + 2
 
 
 def test_trials_without_a_usable_tuple_are_named(capsys):

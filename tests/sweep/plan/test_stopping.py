@@ -2,19 +2,17 @@
 
 import json
 
-import optuna
 import pandas as pd
 import pytest
 import toy
 
 from dml.snapshots import table
-from dml.sweep.champions.spec import champion_spec
+from dml.sweep.champions.train import champion_spec
 from dml.sweep.plan import keys, spec_json, specs
-from dml.sweep.plan.choosing import validation
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
-from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +33,8 @@ def study(toy_study):
     return make
 
 
-def start(study, store, storage=None):
-    plan = Plan(study, store, toy.describe, storage or optuna.storages.InMemoryStorage())
+def start(study, store):
+    plan = Plan(study, store, toy.describe)
     plan.start(lambda job, outcome, reused: None)
     return plan
 
@@ -78,14 +76,12 @@ def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_pa
     best, outcome = plan.best(0)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
-    assert validation(plan, 0) == plan.value(best, outcome) == pytest.approx(0.6)
+    assert plan.validation(0) == plan.value(best, outcome) == pytest.approx(0.6)
     for job in confirmed(plan):
         assert job.settings == {**best.settings, "training.stop_at": peak}
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
         assert job.spec.evaluation.every == 5
         assert not job.spec.evaluation.at_start
-    told = plan.states[0].proposals._study.get_trials(deepcopy=False)
-    assert [trial.value for trial in told] == pytest.approx([0.5, 0.6, 0.5])
     frame = trials_frame(plan.study, plan)
     assert frame["objective"][frame["phase"] == "tune"].tolist() == pytest.approx([0.5, 0.6, 0.5])
     assert {json.loads(text)["training.stop_at"] for text in frame["settings"][frame["phase"] == "confirm"]} == {peak}
@@ -143,18 +139,6 @@ def test_without_a_search_one_trial_says_when_to_stop(study, tmp_path):
         assert [job.spec.training.stop_at for job in ran] == [None, 10, 10]
 
 
-def test_a_pruned_trial_is_compared_as_before_and_never_before_its_first_step(study, tmp_path):
-    storage, search = optuna.storages.InMemoryStorage(), {**BEST, "trials": 8, "pruner": "median"}
-    plan = start(study(search), TrialStore(tmp_path), storage)
-    finish(plan, rises_then_falls(5), limit=4)
-    job = plan.take()
-    assert not plan.report(job.id, 0, {KEY: 9.0})
-    assert plan.report(job.id, 5, {KEY: -5.0})
-    plan.end(job.id, Outcome(PRUNED, {KEY: -5.0}, [[0, {KEY: 9.0}], [5, {KEY: -5.0}]]))
-    finish(plan, rises_then_falls(5))
-    assert plan.best(0)[0].number == 1, "a pruned trial is not chosen"
-
-
 def test_the_number_of_steps_may_be_searched_too(study, tmp_path):
     training = {"steps": STEPS, "search": {"steps": {"choice": [40, 60]}}}
     plan = start(study(every=None, training=training), TrialStore(tmp_path))
@@ -171,7 +155,7 @@ def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cu
     whole = start(study(), TrialStore(tmp_path / "whole"))
     finish(whole, rises_then_falls(10))
     finish(start(study(), TrialStore(tmp_path / "cut")), rises_then_falls(10), limit=cut)
-    plan = start(study(), TrialStore(tmp_path / "cut"))  # Optuna's storage is lost too
+    plan = start(study(), TrialStore(tmp_path / "cut"))
     assert len(finish(plan, rises_then_falls(10))) == 5 - cut
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 

@@ -1,0 +1,179 @@
+"""The section `compare`: two sets of cells and a direction. Claims of papers pair cells in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dml import discovery
+from dml.config.errors import LocatedError
+from dml.config.matching import attribute, check_attributes, check_matching, identity, rest
+from dml.config.names import setting, written_setting
+from dml.config.terms import StudySection
+from dml.discovery import suggestion
+from dml.types import Cell, Name, ScoreKey, noise_model
+
+Match = Mapping[str, Any]
+Line = tuple[Cell, ...]
+"""One cell, or cells that differ only in the setting of a slope or in the noise rate."""
+
+
+class ComparisonSection(StudySection):
+    """Two sets of cells, paired by everything that neither names. The effect is the first minus the second."""
+
+    text: str = Field("", description="what is expected, in words")
+    first: dict[str, Any] = Field(min_length=1, description="attributes of one set")
+    second: dict[str, Any] = Field(min_length=1, description="attributes of the other")
+    where: dict[str, Any] = Field({}, description="attributes of all cells")
+    each: list[Name] = Field([], description="attributes for each value of which, in `first`, it must hold")
+    score: str = Field("", description="`<set>/<level>/<metric>` or `<level>/<metric>`; none: the objective")
+    direction: Literal["greater", "less"] = Field("greater", description="of the effect")
+
+
+def check(study: Any) -> None:
+    """Check a study's comparisons, and the attributes that its reference values name.
+
+    Raises
+    ------
+    LocatedError : of the first that is wrong, with the choices.
+    """
+    cells = study.cells() if study.reference_values or study.compare else []
+    for number, entry in enumerate(study.reference_values):
+        try:
+            check_attributes(cells, entry.match)
+        except ValueError as error:
+            raise LocatedError(str(error), "reference_values", number, "match") from error
+    for number, one in enumerate(study.compare):
+        try:
+            lines = pairs(cells, one.first, one.second, where=one.where, each=one.each)
+            _at("score", _check_score, study, [cell for first, _ in lines for cell in first], one.score)
+        except LocatedError as error:
+            raise LocatedError(str(error), "compare", number, *error.location) from error
+
+
+def score_key(study: Any, dataset: str, score: str = "") -> str:
+    """The score key of a comparison's `score` for a dataset; without one, that of the study's objective.
+
+    Raises
+    ------
+    ValueError : a score that the study does not evaluate, with the choices.
+    """
+    if not score:
+        return str(study.objective(dataset))
+    evaluation = study.evaluation
+    key = score if ScoreKey.is_spelt(score) else f"{evaluation.sets[0]}/{score}"
+    levels = study.dataset(dataset).evaluate_on
+    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, study.evaluation.metrics)]
+    if key not in choices:
+        raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
+    return key
+
+
+def without_toplines(cells: Iterable[Cell], *named: Match) -> list[Cell]:
+    """The cells that train on the labels of their noise model; all cells if `noise` is among the named attributes.
+
+    A topline leaves out what others mislabel, so it would dilute a comparison at that noise rate.
+    """
+    if any("noise" in keys for keys in named):
+        return list(cells)
+    return [cell for cell in cells if not discovery.find("dml.noise", noise_model(cell.noise)).topline]  # type: ignore[attr-defined]
+
+
+def pairs(
+    cells: Sequence[Cell],
+    first: Match,
+    second: Match | None,
+    where: Match | None = None,
+    over: str | None = None,
+    each: Sequence[str] = (),
+) -> list[tuple[Line, Line]]:
+    """The lines of cells of two sets that are equal in all attributes that neither set names.
+
+    Parameters
+    ----------
+    second : None: the lines of one set, beside empty ones.
+    where : attributes of the cells of both sets.
+    over : the setting, or `rate`, in which the cells of a line differ; settings that change with it do so too.
+    each : attributes that must be equal in a pair, or of which `first` lists several values.
+
+    Raises
+    ------
+    LocatedError : an unknown attribute, a value that no cell has, no pair, or cells on both sides; below `where`,
+        `first`, `second` or `each`.
+    """
+    where, first = _named(where or {}), _named(first)
+    second, over = None if second is None else _named(second), over and setting(over)
+    each = [setting(key) for key in each]
+    _at("where", check_matching, cells, where)
+    matches = {"first": {**where, **first}} | ({} if second is None else {"second": {**where, **second}})
+    sets = [_at(name, _matching, cells, match) for name, match in matches.items()]
+    used = [cell for own in sets for cell in own]
+    along = _along(used, over) if over else set()
+    differing = along if second is None else {*first, *second, *along}
+    _at("each", _check_each, used, each, differing - {key for key, value in first.items() if isinstance(value, list)})
+    lines = [_lines(own, along) for own in sets]
+    if second is None:
+        return [(line, ()) for line in lines[0]]
+    keyed = [[(identity(rest(line[0], differing)), line) for line in own] for own in lines]
+    found = [(a, b) for (one, a), (other, b) in product(*keyed) if one == other]
+    if not found:
+        raise LocatedError(
+            "no cell of `first` has a partner in `second` that is equal in all other attributes: name every attribute "
+            "in which they differ in both"
+        )
+    if any({cell.name for cell in a} & {cell.name for cell in b} for a, b in found):
+        raise LocatedError("`first` and `second` share cells: name an attribute in which they differ")
+    return found
+
+
+def _named(match: Match) -> Match:
+    """Attributes as the code calls them, by what a file calls them."""
+    return {setting(key): value for key, value in match.items()}
+
+
+def _matching(cells: Sequence[Cell], match: Match) -> list[Cell]:
+    return check_matching(without_toplines(cells, match), match)
+
+
+def _along(cells: Sequence[Cell], over: str) -> set[str]:
+    """What changes along a line: settings with one value for each value of the slope's setting move with it."""
+    found = {over}
+    for key in {key for cell in cells for key in cell.grid_point} - {over}:
+        values: dict[str, set[str]] = {}
+        for cell in cells:
+            values.setdefault(repr(attribute(cell, over)), set()).add(repr(attribute(cell, key)))
+        if all(len(own) == 1 for own in values.values()):
+            found.add(key)
+    return found
+
+
+def _lines(cells: Sequence[Cell], along: set[str]) -> list[Line]:
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(identity(rest(cell, along)), []).append(cell)
+    return [tuple(line) for line in found.values()]
+
+
+def _check_each(cells: Sequence[Cell], each: Sequence[str], differing: set[str]) -> None:
+    check_attributes(cells, each)
+    if both := sorted(map(written_setting, differing & set(each))):
+        raise ValueError(
+            f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it, or of which "
+            "`first` lists several values"
+        )
+
+
+def _check_score(study: Any, cells: Sequence[Cell], score: str) -> None:
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        score_key(study, dataset, score)
+
+
+def _at(key: str, check: Any, *arguments: Any) -> Any:
+    """Call a check; its error names this key of the comparison."""
+    try:
+        return check(*arguments)
+    except ValueError as error:
+        raise LocatedError(str(error), key) from error

@@ -1,0 +1,154 @@
+"""The section `compare`: which cells are paired, and for each mistake an error with line and choices."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dml.config import ConfigError, Study, load_study
+from dml.config.compare import pairs
+
+BASE = """\
+title: A study
+datasets: [digits, mnist]
+losses: [triplet, {name: triplet, settings: {synthesis: loop}}, proxy_nca]
+positives: [random, easy, semihard]
+negatives: [random, hard]
+noise:
+  - {name: uniform, rates: [0.0, 0.2, 0.4]}
+  - {name: subset, rates: [0.2, 0.4]}
+seeds: [0, 1]
+compare:
+"""
+EASIER = "  - first: {positives: easy}\n    second: {positives: random}\n"
+
+
+def load(tmp_path: Path, text: str, base: str = BASE) -> Study:
+    path = tmp_path / "mine.yaml"
+    path.write_text(base + text)
+    return load_study(path)
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return load(tmp_path, EASIER).cells()
+
+
+def names(found):
+    return [([cell.name for cell in first], [cell.name for cell in second]) for first, second in found]
+
+
+def test_cells_are_paired_by_everything_that_is_not_named(cells):
+    found = names(pairs(cells, {"positives": "easy"}, {"positives": ["random", "semihard"]}))
+    assert (
+        len(found) == 2 * 3 * 2 * 2
+    )  # datasets, rates, negatives, two partners: no topline, and no loss without tuples
+    for (first,), (second,) in found:
+        assert "subset" not in first
+        assert first == second.replace("|random+", "|easy+").replace("|semihard+", "|easy+")
+
+
+def test_another_loss_may_have_other_settings_and_no_policies(cells):
+    own = {"loss.synthesis": "loop", "positives": None, "negatives": None}
+    other = {"loss": "triplet", "loss.synthesis": None, "positives": "random", "negatives": "hard"}
+    assert names(pairs(cells, own, other, {"rate": 0.2, "dataset": "digits"})) == [
+        (["digits|uniform-0.2|triplet(synthesis=loop)|all-pairs"], ["digits|uniform-0.2|triplet|random+hard"])
+    ]
+
+
+def test_a_named_noise_may_be_a_topline(cells):
+    found = names(pairs(cells, {"noise": "uniform"}, {"noise": "subset"}, {"loss": "proxy_nca"}))
+    assert found[0] == (["digits|uniform-0.2|proxy_nca|all-pairs"], ["digits|subset-0.2|proxy_nca|all-pairs"])
+
+
+@pytest.mark.parametrize("second", [None, {"positives": "random"}])
+def test_the_cells_of_a_line_differ_in_one_setting(cells, second):
+    where = {"dataset": "mnist", "negatives": "hard"}
+    ((first, other),) = names(pairs(cells, {"positives": "easy"}, second, where, over="rate"))
+    assert first == [f"mnist|uniform-{rate:g}|triplet|easy+hard" for rate in (0, 0.2, 0.4)]
+    assert other == ([] if second is None else [name.replace("easy", "random") for name in first])
+
+
+def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
+    axes = "  training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]\n"
+    axes += "  training.embedding_size: [8, 16]\n"
+    study = load(tmp_path, f"grid:\n{axes}", "title: A study\ndatasets: [digits]\nlosses: [triplet, margin]\n")
+    lines = [line for line, _ in pairs(study.cells(), {}, None, over="training.batch.per_class")]
+    assert len(lines) == 4
+    for line in lines:
+        assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
+        assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  - {first: {positives: easy}}\n", ["yaml:11: compare[0]", "second"]),
+        (EASIER + "    directon: less\n", ["compare[0].directon", "did you mean 'direction'"]),
+        (EASIER + "    direction: equal\n", ["'greater' or 'less'", "'equal'"]),
+        (EASIER.replace("easy", "eazy"), ["yaml:11: compare[0].first", "'eazy'", "Choices: 'random'"]),
+        (EASIER.replace("positives", "positive"), ["unknown attribute 'positive'", "did you mean 'positives'"]),
+        (EASIER + "    where: {loss.margin: 1}\n", ["yaml:13: compare[0].where", "loss.synthesis"]),
+        (EASIER + "    where: {loss: proxy_nca}\n", ["compare[0].first", "all of: loss 'proxy_nca'"]),
+        (EASIER + "    score: fine/nmi+\n", ["mine.yaml:13: compare[0].score", "did you mean 'test/fine/nmi'"]),
+        (EASIER + "    score: seen/fine/nmi\n", ["Choices: test/fine/recall@1"]),
+        (EASIER + "    each: [positives]\n", ["compare[0].each", "differs within a comparison"]),
+        (EASIER + "    each: [los]\n", ["compare[0].each", "did you mean 'loss'"]),
+        (
+            EASIER.replace("random", "random, loss: proxy_nca"),
+            ["compare[0].second", "no cell of this study has all of"],
+        ),
+        (
+            "  - {first: {positives: easy}, second: {loss: proxy_nca}}\n",
+            ["yaml:11: compare[0]", "no cell of `first` has a partner"],
+        ),
+        ("  - {first: {positives: easy}, second: {positives: [easy, random]}}\n", ["share cells"]),
+    ],
+)
+def test_a_mistake_is_reported_with_line_value_and_choices(tmp_path, text, expected):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    missing = [fragment for fragment in ["mine.yaml", *expected] if fragment not in str(caught.value)]
+    assert not missing, str(caught.value)
+
+
+REFERENCES = (
+    "reference_values:\n  - {paper: eps, table: '1', dataset: mnist, labels: a, method: b, match: {positive: easy}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (REFERENCES, ["mine.yaml:13: reference_values[0].match", "did you mean 'positives'"]),
+        ("report: {base: {positives: hard}}\n", ["mine.yaml:12: report.base.positives", "'hard'", "Choices: random"]),
+        ("report: {base: {positive: easy}}\n", ["report.base.positive", "did you mean 'positives'"]),
+    ],
+)
+def test_mistakes_in_reference_values_and_report(tmp_path, text, expected):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, "  []\n" + text)
+    missing = [fragment for fragment in expected if fragment not in str(caught.value)]
+    assert not missing, str(caught.value)
+
+
+def test_a_base_is_a_name_or_several(tmp_path):
+    base = load(tmp_path, "  []\nreport: {base: {positives: semihard, negatives: [random, hard]}}\n").report.base
+    assert base.positives == ["semihard"]
+    assert base.negatives == ["random", "hard"]
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("compare:"))
+    base = """\
+title: A study
+datasets: [digits]
+losses: [triplet, margin]
+positives: [random, easy]
+negatives: [random]
+noise: [{name: uniform, rates: [0.0, 0.2, 0.4]}]
+"""
+    assert load(tmp_path, block, base).compare
