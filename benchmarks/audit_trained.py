@@ -86,7 +86,7 @@ def audited(study: Study, classes: int, cache: Path) -> tuple[Audited, np.ndarra
     folder = root / "packed"
     if not (folder / "manifest.json").is_file():
         source.download(root / "raw")
-        pack(source, root / "raw", folder, resize=section.resize)
+        pack(source, root / "raw", folder, resize=section.packing["resize"])
     packed = open_packed(folder)
     files.write_json(root / "pack.json", {"data": {**packed.manifest, "folder": "packed"}})
     right = packed.index["fine"].to_numpy(np.int64)

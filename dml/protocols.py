@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 import numpy as np
 import pandas as pd
 
-from dml.types import EvaluationPoint, NoisyLabels, Pairs, Space, TrialResult, TrialSpec, Tuples
+from dml.types import EvaluationPoint, NoisyLabels, Pairs, Resize, Space, TrialResult, TrialSpec, Tuples
 
 if TYPE_CHECKING:
     import torch
@@ -429,6 +429,11 @@ class Backbone(Protocol):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Mean and std that its pretrained weights expect, for pixels from 0 to 1; None without such weights."""
+        ...
+
+    @classmethod
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """The size, the filter and the crop that its pretrained weights were trained for; None without such weights."""
         ...
 
     @classmethod

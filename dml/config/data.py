@@ -5,19 +5,46 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, StudySection
 from dml.data import sources
 from dml.files import LONGEST_NAME
-from dml.types import Name, part_of
+from dml.types import Name, Resize, part_of
 
 SourceName = Annotated[Name, part_of("dml.data.sources")]
 NoiseName = Annotated[Name, part_of("dml.noise")]
 
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, Mapping | Resize):
+        return "constrained-mapping"
+    return "constrained-word" if value == NETWORK else "constrained-side" if not isinstance(value, str) else None
+
+
+def _plain(resize: Any) -> Any:
+    """A side where no more is said."""
+    return resize.side if isinstance(resize, Resize) and resize == Resize(resize.side) else resize
+
+
+NETWORK = "network"
+ResizeTerm = Annotated[
+    Annotated[int, Field(ge=4, le=4096), Tag("constrained-side")]
+    | Annotated[Literal["network"], Tag("constrained-word")]
+    | Annotated[Resize, Tag("constrained-mapping")],
+    Discriminator(
+        _kind,
+        custom_error_type="resize",
+        custom_error_message="expected a side in pixels, network, or {side, interpolation, crop}",
+    ),
+    AfterValidator(_plain),
+]
+"""`224`, `network`, or `{side: 224, interpolation: bicubic, crop: 0.875}`."""
 
 OF_IMAGES = ("resize", "mirror", "on_corrupt")
 
@@ -28,8 +55,10 @@ class DatasetSection(StudySection):
     name: SourceName = Field(description="[datasets](datasets.md) has all of them")
     id: str = Field("", description="what the study calls it; none: its name")
     settings: dict[str, Any] = Field({}, description="settings of the source")
-    resize: int | None = Field(
-        None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
+    resize: ResizeTerm | None = Field(
+        None,
+        description="side of the packed square, in pixels; network: as the [network](networks.md#pixels) was trained; "
+        "none: the image's own size",
     )
     mirror: bool = Field(
         True,
@@ -79,6 +108,21 @@ class DatasetSection(StudySection):
     def mirrors(self) -> bool:
         """Whether the mirror image of an image shows the same class, as far as the source and the study say."""
         return self.mirror and getattr(sources.find(self.name), "mirrors", True)
+
+    @property
+    def side(self) -> int | None:
+        """Of the packed square, in pixels; None: the images' own size, or that of a network, not resolved yet."""
+        own = self.resize
+        return own.side if isinstance(own, Resize) else own if isinstance(own, int) else None
+
+    @property
+    def packing(self) -> dict[str, Any]:
+        """How its images are packed, as `dml.data.packing.pack` takes it. `Study.with_pixels` resolves `network`."""
+        assert self.resize != NETWORK, self.label
+        own = self.resize
+        if isinstance(own, Resize):
+            own = {name: value for name, value in asdict(own).items() if value != getattr(Resize, name, None)}
+        return {"resize": own, "on_corrupt": self.on_corrupt}
 
     @property
     def raw(self) -> str:

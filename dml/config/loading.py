@@ -62,7 +62,7 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     study, training = Study(**{**content, "name": name}), content.get("training")
     _check_truth(content, study.model_dump())
     check(study, stated=training if isinstance(training, Mapping) else ())
-    return study
+    return study.with_pixels()
 
 
 def place_of(path: Path | str, *location: str | int) -> str:

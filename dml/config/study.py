@@ -6,17 +6,19 @@ import hashlib
 import itertools
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from dml import discovery, losses
+from dml import discovery, losses, models
 from dml.config import closed_forms, combining, recipes
 from dml.config import grid as grids
 from dml.config.audit import AuditSection
 from dml.config.compare import ComparisonSection
-from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
+from dml.config.data import NETWORK, ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
+from dml.config.errors import LocatedError
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.names import first_names
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
@@ -32,6 +34,7 @@ DECIDING = (
     *("filters", "training", "evaluation", "class_splits"),
 )
 """The sections that decide trials."""
+CROP = "image_size"  # the setting of augmentations that crop
 
 
 class Study(StudySection):
@@ -193,7 +196,43 @@ class Study(StudySection):
         if passes_on is not None:
             values = {k: v for k, v in values.items() if not k.startswith("backbone")}
             values |= {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
-        return grids.changed(self.training, values)
+        training = grids.changed(self.training, values)
+        return grids.changed(training, self._crop_of(training, cell.dataset))
+
+    def _crop_of(self, training: TrainingSection, dataset: str) -> dict[str, Any]:
+        """The size of random crops, where nothing says it: that of the images that evaluation sees."""
+        side, default = (
+            self.dataset(dataset).side,
+            discovery.defaults_of(discovery.find("dml.data.augment", training.augment)),
+        )
+        if side is None or default.get(CROP) in (None, side) or CROP in training.augment_settings:
+            return {}
+        return {"augment_settings": {**training.augment_settings, CROP: side}}
+
+    def with_pixels(self) -> Study:
+        """The study in which `resize: network` is the size and the filter that its networks' weights were trained for.
+
+        Images are squashed to the square, not cropped as in that training: docs/networks.md says why.
+
+        Raises
+        ------
+        LocatedError : its networks were trained for different pixels, or for no particular ones.
+        """
+        asked = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
+        if not asked:
+            return self
+        trainings = [grids.changed(self.training, grids.of("training", p)) for p in grids.combinations(self.axes)]
+        try:
+            own = models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
+        except ValueError as error:
+            message = f"{NETWORK}: {error}: expected a side in pixels, or {{side, interpolation, crop}}"
+            raise LocatedError(message, "datasets", asked[0], "resize") from None
+        sized = {"resize": replace(own, crop=None)}
+        datasets = [
+            DatasetSection(**{**dict(dataset), **sized}) if index in asked else dataset
+            for index, dataset in enumerate(self.datasets)
+        ]
+        return self.model_copy(update={"datasets": datasets})
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""

@@ -16,6 +16,7 @@ from dml.models._build import (
     components_of,
     find,
     packages_of,
+    pixels_of,
     with_files,
 )
 from dml.models._division import BeforeBlock, FromBlock, check_block, has_layer_norm
@@ -38,6 +39,7 @@ __all__ = [
     "find",
     "has_layer_norm",
     "packages_of",
+    "pixels_of",
     "width_of",
     "with_files",
     "without_memory",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from dml import discovery
 from dml.models._defaults import Untrained
 from dml.models._layers import Layers
 from dml.models._network import EmbeddingNetwork
-from dml.models._pooling import Repooled
 from dml.models._weights import resolve
 from dml.models._wrapped import width_of
 from dml.models.identity import Identity
 from dml.protocols import Backbone, Composite
+from dml.types import Resize
 
 SIDE = 64  # pixels of the images that a backbone is tried with, where nothing is said
 
@@ -67,6 +67,27 @@ def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
     return [package for name, _ in components_of(backbone, settings) for package in find(name).packages]
 
 
+def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
+    """How all of some networks' images are resized, each given as (name, settings).
+
+    Raises
+    ------
+    ValueError : their weights were trained for different pixels, or for no particular ones.
+    """
+    found: dict[Resize, str] = {}
+    for name, settings in networks:
+        label = f"backbone {name!r}" + (f" ({settings['name']})" if "name" in settings else "")
+        find(name).check_installed(find(name).without_weights(settings))
+        own = find(name).pixels(**settings)
+        if own is None:
+            raise ValueError(f"{label} has random weights, or weights that were not trained on squares of one size")
+        found.setdefault(own, label)
+    if len({(own.side, own.interpolation) for own in found}) > 1:
+        each = ", ".join(f"{label} for {own.side} ({own.interpolation})" for own, label in found.items())
+        raise ValueError(f"the networks were trained for different pixels: {each}")
+    return next(iter(found))
+
+
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with a `{path, sha256}` for each file that they name.
 
@@ -105,11 +126,8 @@ def build(
     channels: int = 3,
     image_size: int | None = None,
     head: str = "linear",
-    head_norm: bool = False,
-    head_dropout: float = 0.0,
     head_normalize: bool = False,
     batch_norm: str = "live",
-    pooling: str | None = None,
     layers: bool = False,
     **settings: Any,
 ) -> EmbeddingNetwork:
@@ -122,8 +140,7 @@ def build(
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
-    head, head_norm, head_dropout, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
-    pooling : of the backbone's last maps, see `dml.models._pooling`; None: its own.
+    head, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
     layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
@@ -134,11 +151,9 @@ def build(
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part, shape = build_backbone(backbone, channels, image_size, **settings), (channels, *2 * [image_size or SIDE])
-    if pooling is not None:
-        part = Repooled(part, pooling, shape)
     if layers:
         part = Layers(part, shape)
-    return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
+    return EmbeddingNetwork(part, embedding_size, head, head_normalize, batch_norm)
 
 
 def build_backbone(backbone: str, channels: int, image_size: int | None, **settings: Any) -> Any:
@@ -155,7 +170,7 @@ def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingN
 
     Parameters
     ----------
-    head : `head`, `head_norm`, `head_dropout` and `head_normalize`, as `build` takes them.
+    head : `head` and `head_normalize`, as `build` takes them.
 
     Raises
     ------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from dml.types import Resize
+
 
 class Untrained:
     """Class members of `dml.protocols.Backbone` for a backbone without pretrained weights."""
@@ -21,6 +23,11 @@ class Untrained:
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Returns None: no weights expect particular statistics."""
+        return None
+
+    @classmethod
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """Returns None: no weights were trained at a particular size."""
         return None
 
     @classmethod

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from dml.models._weights import State, load
 from dml.models._wrapped import Wrapped, check_package, own_statistics
+from dml.types import Resize
 
 OUTSIDE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2"}
 FIRST = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
@@ -32,7 +33,7 @@ IN_THE_EXTRA = 0  # the network whose weights the extra `weights` installs
 class Lite(Wrapped):
     """images (N, 3, H, W) -> (N, 1280), the mean over space of the last layer.
 
-    A subclass states `number`, and in `native` the size in pixels at which its weights were trained.
+    A subclass states `number`, and in `native` the pixels that its weights were trained for.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Lite(Wrapped):
 
     file_settings: ClassVar[Sequence[str]] = ()
     number: ClassVar[int]
-    native: ClassVar[int]
+    native: ClassVar[Resize]
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Lite(Wrapped):
         if pretrained:
             lengths = [len(stage) for stage in network.get_submodule("blocks").children()]  # type: ignore[arg-type]
             load(network, self._file(), removed=("_fc",), adapt=lambda state: to_timm(state, lengths))
-        super().__init__(network, self._label(), channels, image_size or self.native, frozen_batch_norm)
+        super().__init__(network, self._label(), channels, image_size or self.native.side, frozen_batch_norm)
 
     @classmethod
     def channels_for(cls, channels: int) -> int:
@@ -87,6 +88,11 @@ class Lite(Wrapped):
     ) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else those of the package's weights; None without weights."""
         return own_statistics(STATISTICS if pretrained else None, mean, std)
+
+    @classmethod
+    def pixels(cls, pretrained: bool = True, **settings: Any) -> Resize | None:
+        """Those that timm states for the same weights; None without weights."""
+        return cls.native if pretrained else None
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:

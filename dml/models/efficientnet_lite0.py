@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dml.models._lite import Lite, package
+from dml.types import Resize
 
 
 class EfficientnetLite0(Lite):
@@ -14,4 +15,4 @@ class EfficientnetLite0(Lite):
     version: ClassVar[int] = 1
     packages: ClassVar[Sequence[str]] = ("timm", package(0))
     number: ClassVar[int] = 0
-    native: ClassVar[int] = 224
+    native: ClassVar[Resize] = Resize(224, "bicubic", 0.875)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dml.models._lite import Lite, package
+from dml.types import Resize
 
 
 class EfficientnetLite1(Lite):
@@ -14,4 +15,4 @@ class EfficientnetLite1(Lite):
     version: ClassVar[int] = 1
     packages: ClassVar[Sequence[str]] = ("timm", package(1))
     number: ClassVar[int] = 1
-    native: ClassVar[int] = 240
+    native: ClassVar[Resize] = Resize(240, "bicubic", 0.882)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dml.models._lite import Lite, package
+from dml.types import Resize
 
 
 class EfficientnetLite2(Lite):
@@ -14,4 +15,4 @@ class EfficientnetLite2(Lite):
     version: ClassVar[int] = 1
     packages: ClassVar[Sequence[str]] = ("timm", package(2))
     number: ClassVar[int] = 2
-    native: ClassVar[int] = 260
+    native: ClassVar[Resize] = Resize(260, "bicubic", 0.89)

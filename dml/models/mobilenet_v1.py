@@ -15,9 +15,11 @@ from torch import Tensor, nn
 from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import WeightsFile, load
 from dml.models._wrapped import IMAGENET, own_statistics, without_file
+from dml.types import Resize
 
 STAGES = ((64,), (128, 128), (256, 256), (512,) * 6, (1024, 1024))
 """Channels of each block at full width; the first block of each stage but the first halves the resolution."""
+PUBLISHED = Resize(224, "bilinear", 0.875)  # TensorFlow's models: research/slim, inception_preprocessing.py
 
 
 class MobilenetV1(nn.Module):
@@ -85,6 +87,11 @@ class MobilenetV1(nn.Module):
     ) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else ImageNet's for weights from a file; None without either."""
         return own_statistics(None if weights is None else IMAGENET, mean, std)
+
+    @classmethod
+    def pixels(cls, weights: WeightsFile | None = None, **settings: Any) -> Resize | None:
+        """Those of the published weights, for weights from a file; None without."""
+        return None if weights is None else PUBLISHED
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from dml.models._build import build_backbone, each_inside, find
+from dml.models._build import build_backbone, each_inside, find, pixels_of
+from dml.types import Resize
 
 UNCHANGED = {"mean": [0.0], "std": [1.0]}
 
@@ -76,6 +77,17 @@ class SideBySide(nn.Module):
         """Those of the first network whose weights expect some."""
         own = (find(name).statistics(**settings) for name, settings in _parts(backbones))
         return next((found for found in own if found is not None), None)
+
+    @classmethod
+    def pixels(cls, backbones: Sequence[str | Mapping[str, Any]] = ()) -> Resize | None:
+        """Those of the networks whose weights were trained for some.
+
+        Raises
+        ------
+        ValueError : they were trained for different ones.
+        """
+        parts = [part for part in _parts(backbones) if find(part[0]).pixels(**part[1]) is not None]
+        return pixels_of(parts) if parts else None
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

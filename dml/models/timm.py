@@ -12,6 +12,7 @@ from torch import nn
 
 from dml.models._weights import State, WeightsFile, load, problems_of
 from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics, width_of
+from dml.types import Resize
 
 DEFAULT = "resnet50"
 
@@ -84,13 +85,26 @@ class Timm(Wrapped):
         **settings: Any,
     ) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else those of timm's weights of this name; None without weights."""
-        import timm
-
-        config = timm.get_pretrained_cfg(name) if timm.is_model(name) else None
-        known = None
+        config, known = _config(name), None
         if weights is not None or pretrained:
             known = {"mean": config.mean, "std": config.std} if config is not None else None
         return own_statistics(known if weights is None else known or IMAGENET, mean, std)
+
+    @classmethod
+    def pixels(
+        cls,
+        name: str = DEFAULT,
+        pretrained: bool = True,
+        weights: WeightsFile | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> Resize | None:
+        """Those of timm's weights of this name, also for weights from a file; None without weights or a square size."""
+        config = _config(name) if weights is not None or pretrained else None
+        if config is None or config.input_size[-1] != config.input_size[-2]:
+            return None
+        side = (arguments or {}).get("img_size", config.input_size[-1])
+        return Resize(side, config.interpolation, config.crop_pct)
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
@@ -102,6 +116,13 @@ class Timm(Wrapped):
         if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
+
+
+def _config(name: str) -> Any:
+    """What timm states of its weights of this name; None for an unknown name."""
+    import timm
+
+    return timm.get_pretrained_cfg(name) if timm.is_model(name) else None
 
 
 def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:

@@ -13,7 +13,8 @@ from torch import nn
 from dml.discovery import suggestion
 from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
+from dml.models._wrapped import Wrapped, own_statistics
+from dml.types import Resize
 
 DEFAULT = "resnet50"
 SIDE = 224  # pixels, where nothing is said
@@ -93,8 +94,20 @@ class Torchvision(Wrapped):
         """The settings `mean` and `std`, else those of torchvision's default weights; None without weights."""
         known = None
         if weights is not None or pretrained:
-            known = _preset(name) if name in _names() else None
+            preset = _preset(name)
+            known = preset and {"mean": preset.mean, "std": preset.std}
         return own_statistics(known, mean, std)
+
+    @classmethod
+    def pixels(
+        cls, name: str = DEFAULT, pretrained: bool = True, weights: WeightsFile | None = None, **settings: Any
+    ) -> Resize | None:
+        """Those of torchvision's default weights, also for weights from a file; None without weights."""
+        preset = _preset(name) if weights is not None or pretrained else None
+        if preset is None:
+            return None
+        (side,), (resized,) = preset.crop_size, preset.resize_size
+        return Resize(side, preset.interpolation.value, side / resized)
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
@@ -116,10 +129,9 @@ def _names() -> list[str]:
     return _networks().list_models(module=_networks())
 
 
-def _preset(name: str) -> dict[str, list[float]]:
-    """Mean and std with which torchvision's default weights of a network were trained."""
-    preset: Any = _networks().get_model_weights(name).DEFAULT.transforms()
-    return {"mean": list(preset.mean), "std": list(preset.std)} if hasattr(preset, "mean") else IMAGENET
+def _preset(name: str) -> Any:
+    """What torchvision does with images for its default weights of a network; None for an unknown name."""
+    return _networks().get_model_weights(name).DEFAULT.transforms() if name in _names() else None
 
 
 def _resize(network: nn.Module, side: int) -> None:

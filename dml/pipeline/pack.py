@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dml.data import sources
 from dml.data.packing import pack, packed_id
@@ -17,9 +17,8 @@ def run(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
         source = sources.build(dataset.name, **dataset.settings)
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt}
-        folder = STORE / "packed" / packed_id(source, **how)
-        manifest = pack(source, raw_folder(dataset), folder, **how)
+        folder = STORE / "packed" / packed_id(source, **dataset.packing)
+        manifest = pack(source, raw_folder(dataset), folder, **dataset.packing)
         left_out = sources.left_out(source)
         if left_out:
             print(f"{dataset.label}: {left_out}")

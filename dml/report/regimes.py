@@ -124,7 +124,7 @@ def _covers(results: Results, gain: Gain, ordered: Gain | None) -> str:
 
 def _over(results: Results, gain: Gain) -> str:
     """What the gain is over: `whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`."""
-    side = results.study.dataset(gain.dataset).resize
+    side = results.study.dataset(gain.dataset).side
     view = f"one {side}-pixel view" if side else "one view"
     start, comma, projection = gain.untrained.label.partition(", ")
     seen = start if start in (PIXELS, VECTORS) else view

@@ -98,7 +98,7 @@ def run_study(
                 references.add(job.key)
                 progress.ended(job, outcome, reused)
                 live.ended(job)
-                if outcome.status == PRUNED and job.until is not None and not job.spec.training.keep_checkpoints:
+                if outcome.status == PRUNED and job.until is not None:
                     trials.drop_checkpoints(job.key)
                 tidying.now_and_then()
 

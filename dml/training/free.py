@@ -224,14 +224,22 @@ def features_of(
         given = augment(pixels, training=False)
         return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
 
-    files = [Path(path) for path in paths]
-    chunks = (files[start : start + BATCH] for start in range(0, len(files), BATCH))
-    pixels = (np.stack([_square(path, side) for path in chunk]) for chunk in chunks)
-    batches = (torch.from_numpy(images).permute(0, 3, 1, 2) for images in pixels)
+    batches = (_pixels(paths[start : start + BATCH], side) for start in range(0, len(paths), BATCH))
     with torch.inference_mode():
-        found = evaluation.embed(embed, batches, len(files), device).cpu().numpy()
-    each = found.reshape(len(files), len(dimensions), -1)
+        found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
+    each = found.reshape(len(paths), len(dimensions), -1)
     return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+
+
+def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
+    """Image files -> uint8 (n, 3, side, side)."""
+    found = []
+    for path in paths:
+        try:
+            found.append(resize(decode(Path(path), 3), side))
+        except CorruptImage as error:
+            raise DataError(f"{path}: {error}") from None
+    return torch.from_numpy(np.stack(found)).permute(0, 3, 1, 2)
 
 
 def candidates(
@@ -270,11 +278,3 @@ def unit(rows: np.ndarray) -> np.ndarray:
     """(..., D) -> float32 (..., D) of unit length."""
     given = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
     return directions(given.reshape(-1, given.shape[-1])).view(given.shape).numpy()
-
-
-def _square(path: Path, side: int) -> np.ndarray:
-    """uint8 (side, side, 3)."""
-    try:
-        return resize(decode(path, 3), side)
-    except CorruptImage as error:
-        raise DataError(f"{path}: {error}") from error

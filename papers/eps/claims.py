@@ -31,7 +31,7 @@ def noise_collapse(results: Results) -> Iterator[Comparison]:
 
 
 @claim("eps-noise-collapse", "eps-noise")
-def noise_collapse_noise(results: Results) -> Iterator[Comparison]:
+def noise_collapse_128(results: Results) -> Iterator[Comparison]:
     learned = reached(results, CLEAN, "seen/coarse/recall@1", 95)
     yield slope(results, "rate", RANDOM, None, SEEN, each=["loss"], below=0, condition=learned)
     yield slope(
@@ -464,7 +464,7 @@ def ms_batch(results: Results) -> Iterator[Comparison]:
     paper="label noise",
     text="Under label noise easy positives keep the digits of even and odd apart better than random ones do.",
 )
-def own_label_noise(results: Results) -> Iterator[Comparison]:
+def digits_under_noise(results: Results) -> Iterator[Comparison]:
     """Asked after a look at the figure; the mean over the four rates."""
     learned = reached(results, CLEAN, "seen/coarse/recall@1", 95)
     yield paired(
@@ -488,7 +488,7 @@ def own_label_noise(results: Results) -> Iterator[Comparison]:
     paper="label noise",
     text=("Under label noise easy positives raise the NMI of the digits of even and odd above that of random ones."),
 )
-def own_label_noise_noise(results: Results) -> Iterator[Comparison]:
+def nmi_under_noise(results: Results) -> Iterator[Comparison]:
     """Asked after a look at the data; the mean over the four rates."""
     learned = reached(results, CLEAN, "seen/coarse/recall@1", 95)
     yield paired(
@@ -503,7 +503,7 @@ def own_label_noise_noise(results: Results) -> Iterator[Comparison]:
     text=("Easy positives have a higher R@1 of new classes than random positives, with clean labels of one level."),
     place="clean labels",
 )
-def own_fine_grained(results: Results) -> Iterator[Comparison]:
+def flowers_clean(results: Results) -> Iterator[Comparison]:
     yield paired(results, EASY, RANDOM, TEST, where=CLEAN, each=["loss"])
 
 
@@ -517,7 +517,7 @@ def own_fine_grained(results: Results) -> Iterator[Comparison]:
     ),
     place="noisy labels",
 )
-def own_fine_grained_flowers_frozen(results: Results) -> Iterator[Comparison]:
+def flowers_noisy(results: Results) -> Iterator[Comparison]:
     yield paired(results, EASY, RANDOM, TEST, where={"noise": "uniform", "rate": [0.25, 0.5]}, each=["loss"])
 
 
@@ -528,5 +528,5 @@ def own_fine_grained_flowers_frozen(results: Results) -> Iterator[Comparison]:
     text="The lead of easy positives grows with the noise rate.",
     place="noisy labels",
 )
-def own_fine_grained_flowers_frozen_2(results: Results) -> Iterator[Comparison]:
+def flowers_lead_grows(results: Results) -> Iterator[Comparison]:
     yield slope(results, "rate", EASY, RANDOM, TEST, where={"noise": "uniform"}, each=["loss"])

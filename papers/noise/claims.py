@@ -20,13 +20,6 @@ PLAIN = {"filter": "none"}
 SCRATCH = {"training.init_from": None}
 
 
-@claim("noise-good-model", "noise-width-numbers")
-def good_model(results: Results) -> Iterator[Comparison]:
-    yield slope(
-        results, "training.backbone.width", {"rate": 0.3}, None, TEST, where={"rate": 0.3}, share=True, scale="log"
-    )
-
-
 @claim("noise-hinge-bound", "noise-negatives")
 def hinge_bound(results: Results) -> Iterator[Comparison]:
     """Tests whether break points follow the order of the bounds. The page shows bounds beside break points."""
@@ -319,7 +312,7 @@ def half(results: Results) -> Iterator[Comparison]:
 @claim(
     "", "robust-methods", paper="prism", text="PRISM raises R@1 under uniform noise.", place="tables of symmetric noise"
 )
-def own_prism(results: Results) -> Iterator[Comparison]:
+def prism_uniform(results: Results) -> Iterator[Comparison]:
     yield paired(
         results,
         {"filter": "prism(rate=true)"},
@@ -337,7 +330,7 @@ def own_prism(results: Results) -> Iterator[Comparison]:
     text="PRISM raises R@1 under small-cluster noise.",
     place="tables of small-cluster noise",
 )
-def own_prism_robust_methods(results: Results) -> Iterator[Comparison]:
+def prism_small_cluster(results: Results) -> Iterator[Comparison]:
     yield paired(
         results, {"filter": "prism(rate=true)"}, PLAIN, "", where={"noise": "small_cluster"}, each=["loss", "rate"]
     )
@@ -349,7 +342,7 @@ def own_prism_robust_methods(results: Results) -> Iterator[Comparison]:
     paper="prism",
     text="PRISM with margin loss beats the trimmed margin loss under uniform noise.",
 )
-def own_prism_robust_methods_2(results: Results) -> Iterator[Comparison]:
+def prism_beats_trimming(results: Results) -> Iterator[Comparison]:
     yield paired(
         results,
         {"loss": "margin", "filter": "prism(rate=true)"},

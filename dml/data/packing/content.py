@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dml.data import DataError
-from dml.data.packing.decoding import CorruptImage, ImageLike, decode, resize
+from dml.data.packing.decoding import CorruptImage, How, ImageLike, decode, resize
 from dml.data.packing.listing import Listing, check_counts, corrupt_error, list_images
 from dml.data.packing.streaming import ordered
 from dml.protocols import Source
@@ -70,10 +70,10 @@ def check_content(source: Source, raw: Path) -> None:
 
 
 def decoded(
-    source: Source, raw: Path, listing: Listing, side: int | None, workers: int, content: bool
+    source: Source, raw: Path, listing: Listing, how: How, workers: int, content: bool
 ) -> Iterator[tuple[int, np.ndarray | CorruptImage, bytes]]:
     """For each row with a valid header: row, pixels, and (with `content`) the digest of its full-size pixels."""
-    work = partial(_one, channels=1 if listing.grey else 3, side=side, content=content)
+    work = partial(_one, channels=1 if listing.grey else 3, how=how, content=content)
     rows = ((row, record["image"]) for row, record in enumerate(source.images(raw)) if row not in listing.corrupt)
     return ordered(work, rows, workers)
 
@@ -85,7 +85,7 @@ def all_corrupt(source: Source, raw: Path, listing: Listing, workers: int) -> di
 
 
 def _one(
-    item: tuple[int, ImageLike], channels: int, side: int | None, content: bool
+    item: tuple[int, ImageLike], channels: int, how: How, content: bool
 ) -> tuple[int, np.ndarray | CorruptImage, bytes]:
     row, encoded = item
     try:
@@ -95,4 +95,4 @@ def _one(
     own = b""
     if content:
         own = hashlib.sha256(f"{image.height}x{image.width}x{channels}:".encode() + image.tobytes()).digest()
-    return row, resize(image, side), own
+    return row, resize(image, how), own

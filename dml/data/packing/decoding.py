@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngImageFile
 
 from dml.discovery import installed
+from dml.types import Resize
 
 MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
 
@@ -53,6 +56,8 @@ TRANSPOSED = {
 TURNED = (5, 6, 7, 8)  # orientations that exchange height and width
 
 ImageLike = Path | bytes | np.ndarray
+How = int | Mapping[str, Any] | None
+"""How images are resized: to a square of a side, as the fields of a `dml.types.Resize` say, or not."""
 
 
 class CorruptImage(Exception):
@@ -98,12 +103,23 @@ def decode(image: ImageLike, channels: int) -> Image.Image:
             raise CorruptImage(f"cannot be decoded: {error}") from error
 
 
-def resize(image: Image.Image, side: int | None) -> np.ndarray:
-    """-> uint8 (H, W, C). `side` resizes to (side, side, C), bilinear with antialiasing, ignoring the aspect ratio."""
-    if side is not None and image.size != (side, side):
-        image = image.resize((side, side), Image.Resampling.BILINEAR)
+def resize(image: Image.Image, how: How) -> np.ndarray:
+    """-> uint8 (H, W, C). A number resizes to (side, side, C), bilinear with antialiasing, ignoring the aspect ratio; a
+    mapping as `dml.types.Resize` says."""
+    if how is not None:
+        own = as_resize(how)
+        size, kept = (own.side, own.side), min(image.size) * (own.crop or 1.0)
+        left, top = ((length - kept) / 2 for length in image.size)
+        box = None if own.crop is None else (left, top, left + kept, top + kept)
+        if box is not None or image.size != size:
+            image = image.resize(size, Image.Resampling[own.interpolation.upper()], box)
     pixels = np.asarray(image)
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def as_resize(how: int | Mapping[str, Any]) -> Resize:
+    """A `resize` as a manifest has it."""
+    return Resize(how) if isinstance(how, int) else Resize(**how)
 
 
 def _check_array(image: np.ndarray) -> None:

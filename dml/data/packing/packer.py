@@ -17,6 +17,7 @@ from typing import Any, Literal
 from dml import files
 from dml.counting import counted
 from dml.data import DataError
+from dml.data.packing.decoding import How
 from dml.data.packing.listing import some
 from dml.data.packing.opening import PIXELS, VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder
@@ -31,20 +32,24 @@ version = 2
 ON_CORRUPT = ("error", "skip")
 
 
-def packed_id(source: Source, resize: int | None = None, on_corrupt: str = "error") -> str:
+def packed_id(source: Source, resize: How = None, on_corrupt: str = "error") -> str:
     """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
     terms = [_plain(source.options), on_corrupt, PIXELS, version, source.version]
     if not (own := type(source)).__module__.startswith("dml."):  # it may have the name of another source
         terms.append(f"{own.__module__}.{own.__qualname__}")
+    side = resize
+    if isinstance(resize, Mapping):
+        side = resize["side"]
+        terms.append(dict(resize))
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{source.name}-{resize or 'full'}-{digest}"
+    return f"{source.name}-{side or 'full'}-{digest}"
 
 
 def pack(
     source: Source,
     raw: Path,
     out: Path,
-    resize: int | None = None,
+    resize: How = None,
     on_corrupt: Literal["error", "skip"] = "error",
     workers: int | None = None,
     report: Callable[[str], None] = print,
@@ -55,7 +60,8 @@ def pack(
     ----------
     source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`
         and `on_corrupt` have no effect.
-    resize : side of the packed square in pixels; None: keep the size, which all images must share.
+    resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
+        images must share.
     on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest. A
         missing file is an error with both, unless the source accepts a part of its dataset (`complete` is False).
     workers : threads; None: one per core. The result does not depend on it.

@@ -14,7 +14,7 @@ from dml.data import DataError
 from dml.data.packing.array_file import PackWriter
 from dml.data.packing.content import Content, all_corrupt, decoded
 from dml.data.packing.copies import Copies
-from dml.data.packing.decoding import CorruptImage
+from dml.data.packing.decoding import CorruptImage, How, as_resize
 from dml.data.packing.listing import Listing, alike_names, check_counts, corrupt_error, list_images, lost_classes
 from dml.data.packing.streaming import ProgressLine
 from dml.data.raw.space import check_space
@@ -34,21 +34,21 @@ def write(
     -------
     What the manifest says of the result.
     """
-    side, fatal = asked["resize"], asked["on_corrupt"] == "error"
+    how, fatal = asked["resize"], asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
     if alike := alike_names(listing.index):
         report(f"{source.name}: {alike}")
     if listing.corrupt and fatal:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
-    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)
+    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
     check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize` needs less)")
 
     known = source.content if source.complete else None
     corrupt, digest, content, copies = dict(listing.corrupt), hashlib.sha256(), Content(listing), Copies()
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
     with PackWriter(folder / "images.npy", shape) as images:
-        for row, pixels, own in decoded(source, raw, listing, side, workers, known is not None):
+        for row, pixels, own in decoded(source, raw, listing, how, workers, known is not None):
             if isinstance(pixels, CorruptImage):
                 corrupt[row] = str(pixels)
                 continue
@@ -86,13 +86,13 @@ def write(
     }
 
 
-def _size(source: Source, listing: Listing, side: int | None) -> tuple[int, int]:
+def _size(source: Source, listing: Listing, how: How) -> tuple[int, int]:
     """Height and width of the packed images."""
     valid = listing.index.drop(index=list(listing.corrupt))
     if valid.empty:
         raise corrupt_error(listing.index, listing.corrupt)
-    if side is not None:
-        return side, side
+    if how is not None:
+        return (as_resize(how).side,) * 2
     first = valid.iloc[0]
     other = valid[(valid["height"] != first["height"]) | (valid["width"] != first["width"])]
     if len(other):

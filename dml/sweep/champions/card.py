@@ -56,7 +56,7 @@ def write_card(
             "name": spec.dataset.name,
             "source": section.name,
             "options": section.settings,
-            "resize": section.resize,
+            "resize": section.packing["resize"],
             "train_on": section.train_on,
             "images_digest": spec.dataset.packed,
             "labels": images.labels,

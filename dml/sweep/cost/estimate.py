@@ -7,27 +7,32 @@ after the study's data stages ran.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from dml import models
 from dml.config import Study
 from dml.counting import counted
 from dml.data import class_splits
-from dml.sweep.cost.model_size import kept_models
 from dml.sweep.cost.trial_costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.execution import cluster
 from dml.sweep.execution.capacity import fits
 from dml.sweep.inputs.extracting import bytes_to_store, stored_trainings
 from dml.sweep.inputs.rates import Rates
+from dml.sweep.plan.keys import canonical
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.space import strategy_of
+from dml.sweep.retention.models import kept_by_best, policy
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.trials import Outcome, TrialStore
 from dml.training.data import describe
+from dml.training.descriptions import describe_model
 from dml.training.frozen.opening import find_features
 
 LONG = 3600.0  # seconds above which a study is called long
@@ -211,3 +216,49 @@ def _stored(
     known = Rates(root, store).known
     Plan(study, trials, lambda *asked: describe(root, *asked), InitFromFinder(results, store), known).start(count)
     return ended
+
+
+@dataclass(frozen=True)
+class KeptModels:
+    """What `resources.keep_models` means for a study."""
+
+    policy: str  # `best`, `cells` or `all`
+    models: int  # that stay when the sweep ends
+    bytes_each: int  # of the largest one
+    bytes: int  # of all that stay
+    peak_bytes: int  # before the others are deleted: one for each cell and seed
+
+
+def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> KeptModels:
+    """Estimate the models that a study will keep. Builds each network without memory for its weights.
+
+    Parameters
+    ----------
+    manifests : `height`, `width` and `channels` of each dataset's images, as of `dml.sweep.cost.trial_costs.images_of`.
+
+    Raises
+    ------
+    ValueError : a network cannot be built for these images, or a file of its weights is missing.
+    """
+    cells, trained = study.cells(), len(study.seeds) * study.splits
+    sizes = []
+    for cell in cells:
+        training = spec_of(study, cell, manifests[cell.dataset]).training
+        network = describe_model(training, manifests[cell.dataset])["network"]
+        sizes.append(_bytes(canonical(models.find(training.backbone).without_weights(network))))
+    each = max(sizes)
+    chosen = policy(study, sum(sizes) * study.splits)
+    number, total = {
+        "best": (best := len(kept_by_best(cells)), best * each),
+        "cells": (len(cells) * study.splits, sum(sizes) * study.splits),
+        "all": (len(cells) * trained, sum(sizes) * trained),
+    }[chosen]
+    return KeptModels(chosen, number, each, total, sum(sizes) * trained)
+
+
+@cache
+def _bytes(network: str) -> int:
+    """The bytes of a network's weights."""
+    with torch.device("meta"):
+        model = models.build(**json.loads(network))
+    return sum(value.numel() * value.element_size() for value in model.state_dict().values())

@@ -31,7 +31,7 @@ GUESSED_SIDE = 64  # pixels of images whose size is not known before they are pa
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
-SIMILAR += ("channels_last", "compile", "workers", "device", "frozen", "head", "train_from")
+SIMILAR += ("channels_last", "workers", "device", "frozen", "head", "train_from")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     if packed is None:
-        own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt)
+        own = packed_id(source, **dataset.packing)
         packed = read_json(store / "packed" / own / "manifest.json")
     if packed is not None:
         return packed
@@ -53,8 +53,8 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     if isinstance(source, VectorSource):
         return _shape_of_vectors(source, raw)
     known = _first_shape(source, raw)
-    if dataset.resize is not None:
-        known |= {"height": dataset.resize, "width": dataset.resize}
+    if dataset.side is not None:
+        known |= {"height": dataset.side, "width": dataset.side}
     images = source.counts.get("all", {}).get("images")
     if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
         images = sum(1 for _ in source.images(raw))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dml.config import ConfigError, DatasetSection, content_of
+from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import read_json, study_files
@@ -184,10 +184,8 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 def packed_by(path: Path) -> set[str]:
     """The names of the packed folders that a study's datasets need."""
     found = set()
-    for given in content_of(path)["datasets"]:
-        dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
-        source = sources.build(dataset.name, **dataset.settings)
-        found.add(packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt))
+    for dataset in load_study(path).datasets:
+        found.add(packed_id(sources.build(dataset.name, **dataset.settings), **dataset.packing))
     return found
 
 

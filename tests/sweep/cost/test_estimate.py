@@ -11,8 +11,7 @@ from dml.data import DataError
 from dml.losses import Triplet
 from dml.sweep.cost import estimate as estimating
 from dml.sweep.cost import trial_costs as costs
-from dml.sweep.cost.estimate import Estimate, duration_text, estimate, size_text
-from dml.sweep.cost.model_size import kept_models
+from dml.sweep.cost.estimate import Estimate, duration_text, estimate, kept_models, size_text
 from dml.sweep.cost.timing import Timing, time_scores, time_steps
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import keys

@@ -7,7 +7,7 @@ import pytest
 import toy
 
 from dml.snapshots import table
-from dml.sweep.champions.spec import champion_spec
+from dml.sweep.champions.train import champion_spec
 from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
