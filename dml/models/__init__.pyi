@@ -6,6 +6,7 @@ from dml.models._build import check_settings as check_settings
 from dml.models._build import components_of as components_of
 from dml.models._build import find as find
 from dml.models._build import packages_of as packages_of
+from dml.models._build import pixels_of as pixels_of
 from dml.models._build import with_files as with_files
 from dml.models._division import BeforeBlock as BeforeBlock
 from dml.models._division import FromBlock as FromBlock
