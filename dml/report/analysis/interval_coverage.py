@@ -35,11 +35,7 @@ from dml.types import ScoreKey
 say = Texts(__file__)
 
 SPLITS = "class splits, seeds, classes and searches"
-<<<<<<< HEAD
-CORRECTED = "variance corrected for shared training classes (Nadeau and Bengio 2003)"
-=======
 CORRECTED = say("corrected")
->>>>>>> intervals
 CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 QUERIES = -1  # the row of `class_means` with each class's queries
