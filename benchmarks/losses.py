@@ -12,6 +12,7 @@ before), on CUDA the allocator's peak. Pairs of policies other than the goal's a
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
+`--one-thread` takes CPU times of one thread, which other processes disturb least, and no memory.
 While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
 
 `--against` imports `dml` from another checkout into the same process, and runs both by turns, without the peer. `ratio`
@@ -299,14 +300,16 @@ def once(step: Step, x: torch.Tensor, y: torch.Tensor, clock: Callable[[], float
     return clock() - begin
 
 
-def by_turns(steps: dict[str, Step], x: torch.Tensor, y: torch.Tensor, seconds: float) -> dict[str, float]:
+def by_turns(
+    steps: dict[str, Step], x: torch.Tensor, y: torch.Tensor, seconds: float, clock: Callable[[], float]
+) -> dict[str, float]:
     """The median seconds of each, after a warming run of each, all of them in every round."""
-    slowest = max(once(step, x, y) for step in steps.values())
+    slowest = max(once(step, x, y, clock) for step in steps.values())
     rounds = min(30, max(1 if slowest > 2 else 3, int(seconds / (len(steps) * slowest))))
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
-            times[name].append(once(step, x, y))
+            times[name].append(once(step, x, y, clock))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -385,12 +388,23 @@ def memory_on_cuda(step: Step, x: torch.Tensor, y: torch.Tensor) -> float:
 
 
 def measure(
-    n: int, labels: list[str], device: str, dtype: torch.dtype, seconds: float, given_up: dict
+    n: int,
+    labels: list[str],
+    device: str,
+    dtype: torch.dtype,
+    seconds: float,
+    given_up: dict,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterable[dict]:
     """One record a label. `given_up`: why the peer was left out at a smaller size already."""
+    alone = clock is time.thread_time  # then memory is not measured
     x, y = inputs(n, device, dtype)
     wanted = [label for label in labels if label not in given_up]
-    memory = {s: memory_on_cpu(s, n, w) for s, w in (("ours", labels), ("peer", wanted))} if device == "cpu" else {}
+    memory = (
+        {s: memory_on_cpu(s, n, w) for s, w in (("ours", labels), ("peer", wanted))}
+        if device == "cpu" and not alone
+        else {}
+    )
     for label in labels:
         row = {"label": label, "n": n, "note": given_up.get(label, "")}
         steps = {"floor": floor, "ours": ours(label, n, device)}
@@ -400,7 +414,7 @@ def measure(
             row["note"] = row["note"] or "no peer"
         elif why is None:
             steps["peer"] = other
-        for side in [s for s in ("ours", "peer") if s in steps]:
+        for side in [s for s in ("ours", "peer") if s in steps and not alone]:
             try:
                 if device == "cuda":
                     row[f"{side} MB"] = memory_on_cuda(steps[side], x, y)
@@ -414,7 +428,7 @@ def measure(
                 torch.cuda.empty_cache()
         if why:
             row["note"] = given_up[label] = f"peer: {why}"
-        row |= by_turns(steps, x, y, seconds)
+        row |= by_turns(steps, x, y, seconds, clock)
         if device == "cuda" and row.get("peer", 0) * 8 > PATIENCE:
             given_up[label] = f"peer: > {PATIENCE} s, from its time at N = {n} and its N^3"
         yield row
@@ -429,7 +443,7 @@ def markdown(rows: list[dict]) -> str:
     for r in rows:
         cells = [f"{r['ours'] * 1e3:.2f}", f"{r['peer'] * 1e3:.1f}" if "peer" in r else "-"]
         cells += [f"{r['peer'] / r['ours']:.1f}" if "peer" in r else "-", f"{r['ours'] / r['floor']:.1f}"]
-        cells += [f"{r['ours MB']:.0f}", f"{r['peer MB']:.0f}" if "peer MB" in r else "-"]
+        cells += [f"{r['ours MB']:.0f}" if "ours MB" in r else "-", f"{r['peer MB']:.0f}" if "peer MB" in r else "-"]
         lines.append(f"| {r['label']} | {r['n']} | " + " | ".join(cells) + f" | {r['note']} |")
     return "\n".join(lines)
 
@@ -459,6 +473,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=None)
     parser.add_argument("--quick", action="store_true", help="N = 512 only, the goal's combinations, fewer repetitions")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--one-thread", action="store_true", help="CPU time of one thread, and no memory")
     parser.add_argument("--labels", nargs="+", default=None, help="only these rows")
     parser.add_argument("--against", type=Path, default=None, metavar="PATH", help="another checkout to compare with")
     parser.add_argument("--out", type=Path, default=None)
@@ -469,6 +484,9 @@ def main() -> None:
         child(arguments.child, arguments.sizes[0], arguments.labels)
         return
     keep_freed_memory()
+    clock = time.thread_time if arguments.one_thread else time.perf_counter
+    if arguments.one_thread:
+        torch.set_num_threads(1)
     sizes = arguments.sizes or ((512,) if arguments.quick else SIZES)
     labels = arguments.labels or list(GOAL if arguments.quick else {**GOAL, **MORE})
     if arguments.against:
@@ -487,7 +505,7 @@ def main() -> None:
         given_up: dict[str, str] = {}
         for n in sizes:
             at_this = labels + (crossed if n == 512 else [])
-            for row in measure(n, at_this, arguments.device, dtype, 1.0 if arguments.quick else 2.0, given_up):
+            for row in measure(n, at_this, arguments.device, dtype, 1.0 if arguments.quick else 2.0, given_up, clock):
                 rows.append(row)
                 print(markdown([row]).splitlines()[-1], flush=True)
         where = (

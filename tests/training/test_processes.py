@@ -8,7 +8,7 @@ import pytest
 import torch
 from processes import train
 
-from dml.training.collectives import share_of_batch
+from dml.training.collectives import share_of_batch, synchronised
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.types import FilterSpec
@@ -104,3 +104,19 @@ def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
     monkeypatch.setattr("dml.training.collectives.rank_and_size", lambda: (0, 3))
     with pytest.raises(ValueError, match=r"training\.workers: a batch of 16 images .* 3 workers"):
         share_of_batch(16)
+
+
+def test_synchronised_batch_norm_keeps_activations():
+    """timm's `BatchNormAct2d` is a batch norm that also applies the activation. Evaluated, both need one process."""
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    model = timm.create_model("tf_efficientnet_lite0", num_classes=0).eval()
+    images = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        expected = model(images)
+        converted = synchronised(torch.nn.Sequential(model, torch.nn.BatchNorm1d(1280).eval()))
+        found = converted[0](images)
+    torch.testing.assert_close(found, expected)
+    norms = [m for m in converted.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    assert norms
+    assert all(isinstance(m, torch.nn.SyncBatchNorm) for m in norms)
