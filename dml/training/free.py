@@ -214,9 +214,9 @@ def features_of(
         raise ValueError("what is free: expected paths of images, got none")
     part, own = models.find(backbone), dict(settings or {})
     channels = part.channels_for(3)
-    asked = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True}
-    network: Any = models.build(backbone, **asked, **own).backbone.eval()
-    network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
+    asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True}
+    network: Any = models.build(backbone, **asked, **own).backbone
+    network.eval().to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
     augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
     dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
 
