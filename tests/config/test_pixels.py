@@ -94,8 +94,8 @@ LITES = [f"efficientnet_lite{number}" for number in (0, 1)]
 )
 def test_networks_without_pixels_in_common_are_one_message(training, others, message, tmp_path):
     (tmp_path / "s.yaml").write_text(
-        "title: t\ndatasets:\n  - name: digits\n    resize: network\n"
-        f"losses: [triplet]\ntraining: {training}\n{others}\n"
+        "title: t\ndatasets:\n  - name: digits\n    resize: network\nlosses: [triplet]\n"
+        f"training: {training}\n{others}\n"
     )
     with pytest.raises(ConfigError, match=message) as caught:
         load_study(tmp_path / "s.yaml")
