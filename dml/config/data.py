@@ -120,7 +120,7 @@ class DatasetSection(StudySection):
     def packing(self) -> dict[str, Any]:
         """How its images are packed, as `dml.data.packing.pack` takes it. `Study.with_pixels` resolves `network`."""
         assert self.resize != NETWORK, self.label
-        own = self.resize
+        own: Any = self.resize
         if isinstance(own, Resize):
             own = {name: value for name, value in asdict(own).items() if value != getattr(Resize, name, None)}
         return {"resize": own, "on_corrupt": self.on_corrupt}
