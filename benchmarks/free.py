@@ -1,6 +1,6 @@
 """Measures what each step without training is worth, for `docs/benchmarks/regime.md`.
 
-    python benchmarks/free.py CACHE [--data ../shared/data] [--seeds 2] [--out docs/benchmarks/regime.md]
+    python benchmarks/free.py CACHE [--data ../shared/data] [--seeds 2]
 
 Features of all layers (`dml.models.Layers`) of an image and its mirror image are computed once for each dataset,
 network and number of pixels, in float32, and kept in the folder CACHE, as are the results of each case: an interrupted
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,24 +31,26 @@ from dml.data import augment as augmentations
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.training import free
-from dml.training.closed_form import some
+from dml.training.closed_form import apply, fit, some
 
 TRAINED = 10_000  # images that train, at most: more take no part in a closed form
-OWN = 224  # pixels, of photographs
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
 METRICS = ("recall@1", "map@r")
+LAST = models.Layers.last
+SHORT = 128  # principal components that are audited
 LITE = "efficientnet_lite0"
 CLEAN, HUMAN = ("uniform", 0.0), ("given", None)
 NOISES = (("uniform", 0.4), ("similarity", 0.4), ("uniform", 0.2))
-CASES: tuple[tuple[str, str, int, tuple[tuple[str, float | None], ...]], ...] = (
+PLAN: tuple[tuple[str, str, int, tuple[tuple[str, float | None], ...]], ...] = (
     ("cars", LITE, 224, (CLEAN, *NOISES)),
     ("flowers", LITE, 224, (CLEAN, *NOISES)),
+    ("cars", LITE, 128, (CLEAN,)),
+    ("flowers", LITE, 128, (CLEAN,)),
     ("cifar100", LITE, 96, (CLEAN, HUMAN)),
-    ("cars", LITE, 128, (CLEAN, NOISES[0])),
-    ("flowers", LITE, 128, (CLEAN, NOISES[0])),
-    ("cars", LITE, 160, (CLEAN, NOISES[0])),
-    ("flowers", LITE, 160, (CLEAN, NOISES[0])),
+    ("cars", LITE, 160, (CLEAN,)),
+    ("flowers", LITE, 160, (CLEAN,)),
 )
+FEWER = [(name, pixels) for name in ("cars", "flowers") for pixels in (128, 160)]  # than the network's own pixels
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def labels_of(
         observed[images.trains_given] = images.given[images.trains_given]
         return observed
     train = np.flatnonzero(images.trains)
-    context = {"features": layers[models.Layers.last][train, 0]} if model == "similarity" else {}
+    context = {"features": layers[LAST][train, 0]} if model == "similarity" else {}
     observed[train] = noise.build(model, rate=rate).corrupt(images.fine[train], seed, **context).observed
     return observed
 
@@ -145,31 +147,30 @@ def labels_of(
 def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarray) -> list[dict[str, Any]]:
     """Every candidate: its scores on halves of the training classes by several labels, and on test classes."""
     train, test = np.flatnonzero(observed >= 0), np.flatnonzero(images.tests)
-    classes = np.unique(observed[train], return_inverse=True)[1]
+    classes, true = np.unique(observed[train], return_inverse=True)[1], images.fine[train]
     rows = {name: free.unit(given[train]) for name, given in layers.items()}
     tested = {name: free.unit(given[test]) for name, given in layers.items()}
-    suspect = suspects(rows[models.Layers.last][:, 0], classes)
+    suspect = suspects(rows[LAST][:, 0], classes)
     found: dict[free.Candidate, dict[str, Any]] = {}
     for half in (0, 1):
         fitted, held_out = np.flatnonzero(classes % 2 == half), np.flatnonzero(classes % 2 != half)
         held_out = held_out[some(classes[held_out], free.SCORED)]
-        few = np.isin(classes[held_out], np.unique(classes[held_out])[::4])
-        judges = {
-            "observed": (classes[held_out], np.ones(len(held_out), bool)),
-            "true": (images.fine[train[held_out]], np.ones(len(held_out), bool)),
-            "quarter": (classes[held_out], few),
-            "unsuspected": (classes[held_out], ~suspect[held_out]),
-        }
+        quarter = held_out[np.isin(classes[held_out], np.unique(classes[held_out])[::4])]
+        judges = {"held out": held_out, "quarter": quarter, "unsuspected": held_out[~suspect[held_out]]}
         for one, projection in free.candidates({n: g[fitted] for n, g in rows.items()}, classes[fitted], None):
-            embeddings = free.embedded(one, projection, rows[one.features][held_out])
-            for judge, (labels, kept) in judges.items():
-                own = evaluation.evaluate(embeddings[kept], labels[kept], list(METRICS))
-                found.setdefault(one, {}).setdefault(judge, []).append([float(own[metric]) for metric in METRICS])
+            for judge, chosen in judges.items():
+                if judge == "held out" or one.features == LAST:
+                    embeddings = free.embedded(one, projection, rows[one.features][chosen])
+                    levels = {"observed": classes[chosen], "true": true[chosen]}
+                    own = evaluation.evaluate(embeddings, levels, list(METRICS))
+                    for level in levels:
+                        scores = [float(own[f"{level}/{metric}"]) for metric in METRICS]
+                        found.setdefault(one, {}).setdefault(f"{judge}, {level}", []).append(scores)
     for one, projection in free.candidates(rows, classes, None):
         embeddings = free.embedded(one, projection, tested[one.features])
         scored = {"test": embeddings}
-        if one.features == models.Layers.last:
-            scored["reranked"] = evaluation.augmented(embeddings).numpy()
+        if one.features == LAST and one.projection in (free.NO_PROJECTION, "whitening"):
+            scored["re-ranked"] = evaluation.augmented(embeddings).numpy()
         for name, given in scored.items():
             own = evaluation.evaluate(given, images.fine[test], list(METRICS), keep="return")
             by_class = evaluation.per_class(own.per_query)
@@ -182,32 +183,35 @@ def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarr
 
 
 def suspects(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Which labels the audit suspects, bool (n,): as many as it guesses to be wrong."""
-    return audit.audit({"features": vectors}, labels).suspects()
+    """Which labels the audit of their first 128 principal components suspects, bool (n,)."""
+    short = apply(fit("components", vectors, labels, SHORT), vectors)
+    return audit.audit({"features": short}, labels).suspects()
 
 
 def cases(seeds: int) -> Iterator[tuple[str, str, int, str, float | None, int]]:
     """(dataset, network, pixels, noise, rate, seed)."""
     for seed in range(seeds):
-        for name, network, pixels, noises in CASES:
+        for name, network, pixels, noises in PLAN:
             for model, rate in noises:
                 if rate or not seed:
                     yield name, network, pixels, model, rate, seed
 
 
-def results(cache: Path, data: Path, seeds: int, only: str = "") -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The records of all cases, those that are missing computed."""
+def results(
+    cache: Path, data: Path, seeds: int, only: str = "", stored: bool = False
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The records of all cases; those that are missing are computed, or with `stored` left out."""
     found = {}
     for case in cases(seeds):
         path = cache / "results" / ("-".join(map(str, case)) + ".json")
-        if only not in path.name:
+        if only not in path.name or (stored and not path.is_file()):
             continue
         if not path.is_file():
             images, layers = features(*case[:3], cache, data)
             began = time.process_time()
             observed = labels_of(images, layers, *case[3:])
-            if case[0] in ("cars", "flowers") and case[2] != OWN:  # all layers only at the network's own pixels
-                layers = {models.Layers.last: layers[models.Layers.last]}
+            if case[4] or (case[0], case[2]) in FEWER:  # all layers only once
+                layers = {LAST: layers[LAST]}
             train = observed >= 0
             record = {
                 "candidates": measure(images, layers, observed),
@@ -221,15 +225,113 @@ def results(cache: Path, data: Path, seeds: int, only: str = "") -> dict[tuple[A
     return found
 
 
+Record = Mapping[str, Any]
+
+
+def classes_of(records: Sequence[Record], pick: Callable[[Record], Record], what: str = "test") -> np.ndarray:
+    """Per test class its queries, R@1 and MAP@R in percent, of one candidate of each record: (seeds, K, 3)."""
+    return np.array([pick(record)[f"{what} classes"] for record in records]) * [1, 100, 100]
+
+
+def averaged(values: np.ndarray) -> np.ndarray:
+    """R@1 and MAP@R (2,) of (seeds, K, 3), each query counting once."""
+    return (values[..., 1:] * values[..., :1]).sum((0, 1)) / values[..., 0].sum()
+
+
+def gain(first: np.ndarray, second: np.ndarray, draws: int = 2000) -> np.ndarray:
+    """First minus second (2,), with the 95% interval of a bootstrap over test classes and seeds of noise: (2, 3)."""
+    draw = np.random.default_rng(0)
+    found = []
+    for _ in range(draws):
+        seeds, classes = (draw.integers(0, size, size) for size in first.shape[:2])
+        found.append(averaged(first[seeds][:, classes]) - averaged(second[seeds][:, classes]))
+    low, high = np.quantile(found, (0.025, 0.975), axis=0)
+    return np.stack([averaged(first) - averaged(second), low, high], axis=1)
+
+
+def candidate(layer: str, projection: str, views: str) -> Callable[[Record], Record]:
+    """Picks a candidate of a record."""
+
+    def pick(record: Record) -> Record:
+        wanted = (layer, projection, views)
+        return next(one for one in record["candidates"] if (one["layer"], one["projection"], one["views"]) == wanted)
+
+    return pick
+
+
+def best(judge: str = "held out, observed", metric: str = "map@r", layers: bool = True) -> Callable[[Record], Record]:
+    """Picks what held-out training classes choose by a metric; without `layers` only among those of the last."""
+    place = METRICS.index(metric)
+
+    def pick(record: Record) -> Record:
+        able = [one for one in record["candidates"] if judge in one and (layers or one["layer"] == LAST)]
+        return max(able, key=lambda one: float(np.mean([half[place] for half in one[judge]])))
+
+    return pick
+
+
+def pages(found: Mapping[tuple[Any, ...], Record]) -> str:
+    """The tables of `docs/benchmarks/regime.md`, of the cases that there are."""
+    by_case: dict[tuple[Any, ...], list[Record]] = {}
+    for (name, _, pixels, model, rate, _), record in found.items():
+        by_case.setdefault((name, pixels, model, rate), []).append(record)
+    lines = ["| step, correct labels | data | R@1 | MAP@R | gain in R@1 | gain in MAP@R | chosen |", "|" + "---|" * 7]
+    for name, network_pixels in (("cars", 224), ("flowers", 224), ("cifar100", 96)):
+        steps: list[tuple[str, int, Callable[[Record], Record], str]] = [
+            ("features, 128 pixels", 128, candidate(LAST, "none", "one"), "test"),
+            ("160 pixels", 160, candidate(LAST, "none", "one"), "test"),
+            (f"{network_pixels} pixels", network_pixels, candidate(LAST, "none", "one"), "test"),
+            ("whitening", network_pixels, candidate(LAST, "whitening", "one"), "test"),
+            ("both views", network_pixels, candidate(LAST, "whitening", "mirror"), "test"),
+            ("a layer, a pooling and a projection, chosen", network_pixels, best(), "test"),
+            ("neighbours in the gallery", network_pixels, candidate(LAST, "whitening", "mirror"), "re-ranked"),
+        ]
+        before = None
+        for step, pixels, pick, what in steps:
+            records = by_case.get((name, pixels, *CLEAN))
+            if records is None:
+                continue
+            own = classes_of(records, pick, what)
+            chosen = pick(records[0])["name"] if step.endswith("chosen") else ""
+            lines.append(f"| {step} | {name} | {cells(own, before)} | {chosen} |")
+            before = own if not step.endswith("chosen") else before
+    lines += ["", "| labels | data | features | components | whitened | LDA | free | free over features |"]
+    lines += ["|" + "---|" * 8]
+    for (name, pixels, model, _), records in by_case.items():
+        if (name, pixels) in FEWER:
+            continue
+        kinds = ("none", "components", "whitening", "lda")
+        each = [classes_of(records, candidate(LAST, kind, "mirror")) for kind in kinds]
+        free_ones = classes_of(records, best(layers=False))
+        texts = [" / ".join(f"{value:.1f}" for value in averaged(own)) for own in (*each, free_ones)]
+        wrong = np.mean([record["wrong"] for record in records])
+        more = ", ".join(interval(row) for row in gain(free_ones, each[0]))
+        lines.append(
+            f"| {model}, {100 * wrong:.0f}% wrong, {len(records)} seeds | {name} | {' | '.join(texts)} | {more} |"
+        )
+    return "\n".join(lines)
+
+
+def cells(own: np.ndarray, before: np.ndarray | None) -> str:
+    """`67.6 | 16.4 | +2.1 [1.0, 3.2] | +1.0 [0.7, 1.3]`."""
+    scores = " | ".join(f"{value:.1f}" for value in averaged(own))
+    return f"{scores} | {' | '.join(map(interval, gain(own, before))) if before is not None else ' | '}"
+
+
+def interval(row: np.ndarray) -> str:
+    return f"{row[0]:+.1f} [{row[1]:.1f}, {row[2]:.1f}]"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--seeds", type=int, default=2, help="of wrong labels")
+    parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--stored", action="store_true", help="compute nothing: the tables of the results in CACHE")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    results(arguments.cache, arguments.data, arguments.seeds, arguments.only)
+    print(pages(results(arguments.cache, arguments.data, arguments.seeds, arguments.only, arguments.stored)))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@
     python benchmarks/losses.py --quick                                  # N = 512 only, fewer repetitions
     python benchmarks/losses.py --against ../before                      # this checkout beside another one
 
-A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings
-(N, 128), with 4 samples a class. Both sides run in this process by turns, and the medians are compared; CUDA is timed
-by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset before), on
-CUDA the allocator's peak. Pairs of policies other than the goal's are measured at N = 512 only.
+A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings (N,
+128), with 4 samples a class; proxies are of N / 4 classes unless the row says. A memory has 8,192 samples, and a step
+with one moves the embeddings a little. Both sides run in this process by turns, and the medians are compared; CUDA is
+timed by events. Peak memory is what one step adds: on the CPU in a process of its own (peak resident size, reset
+before), on CUDA the allocator's peak. Pairs of policies other than the goal's are measured at N = 512 only.
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
+`--one-thread` takes CPU times of one thread, which other processes disturb least, and no memory.
 While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
 
 `--against` imports `dml` from another checkout into the same process, and runs both by turns, without the peer. `ratio`
@@ -74,10 +76,22 @@ MORE = {
     "info_nce, SupCon": ("info_nce", {}, None),
     "circle": ("circle", {}, None),
     "smooth_ap": ("smooth_ap", {}, None),
+    "recall_at_k": ("recall_at_k", {}, None),
+    "info_nce, SupCon, memory": ("info_nce", {"memory": {"size": 8192, "warm_up": 0}}, None),
+    "contrastive, memory": ("contrastive", {"memory": {"size": 8192, "warm_up": 0}}, None),
     "arcface": ("arcface", {}, None),
     "arcface, 3 centres": ("arcface", {"centers": 3}, None),
     "proxy_anchor": ("proxy_anchor", {}, None),
     "soft_triple": ("soft_triple", {}, None),
+    "generalized_softmax": ("generalized_softmax", {}, None),
+    "bootstrap_softmax": ("bootstrap_softmax", {}, None),
+    "proxy_nca, 10000 classes": ("proxy_nca", {}, None),
+    "softmax, 10000 classes": ("softmax", {}, None),
+    "arcface, 10000 classes": ("arcface", {}, None),
+    "proxy_anchor, 10000 classes": ("proxy_anchor", {}, None),
+    "soft_triple, 10000 classes": ("soft_triple", {}, None),
+    "arcface, 100000 classes": ("arcface", {}, None),
+    "arcface, a tenth of 100000 classes": ("arcface", {"sampled": 0.1}, None),
     "trimmed contrastive": ("trimmed", {"loss": "contrastive"}, None),
     "lifted_hinge": ("lifted_hinge", {}, None),
     "hphn_triplet": ("hphn_triplet", {}, None),
@@ -102,9 +116,9 @@ def ours(label: str, n: int, device: str) -> Step:
 
 def _step(label: str, n: int, device: str, losses: ModuleType, miners: ModuleType) -> Step:
     name, settings, mined = {**GOAL, **MORE, **policies()}[label]
-    loss = losses.build_for(name, settings, num_classes=n // PER_CLASS, embedding_size=DIMENSIONS).to(device)
+    loss = losses.build_for(name, settings, num_classes=classes_of(label, n), embedding_size=DIMENSIONS).to(device)
     if mined is None:
-        return lambda x, y: loss(x, y)
+        return filled(loss, n, device, settings.get("memory", {}).get("size", 0))
     mine = miners.build(positives=mined[0], negatives=mined[1], padded=True, max_per_class=PER_CLASS)
     return lambda x, y: loss(x, y, mine(x, y))
 
@@ -174,11 +188,34 @@ def compare(other: Checkout, labels: list[str], sizes: Iterable[int], seconds: f
             yield f"| {label} | {n} | {there:.2f} | {here:.2f} | {ratio:.2f} |"
 
 
+def classes_of(label: str, n: int) -> int:
+    """That the proxies of a row are of."""
+    return next((int(word) for word in label.split() if word.isdecimal() and "classes" in label), n // PER_CLASS)
+
+
+def filled(loss: Step, n: int, device: str, size: int) -> Step:
+    """The loss, with its memory full."""
+    with torch.no_grad():
+        for _ in range(-(-size // n)):
+            loss(*inputs(n, device, torch.float32))
+    if size:
+        return lambda x, y: loss(x + torch.randn_like(x) / 10, y)
+    return lambda x, y: loss(x, y)
+
+
 def peer(label: str, n: int, device: str) -> Step | None:
     """The same of pytorch-metric-learning's, where it defines the same (proxy_nca: its own definition)."""
     from pytorch_metric_learning import distances, losses, miners
 
     squared = distances.LpDistance(power=2)
+    size, remembered = (classes_of(label, n), DIMENSIONS), 8192
+    label = label.split(", 10")[0]
+    if label == "contrastive, memory":
+        loss = losses.CrossBatchMemory(losses.ContrastiveLoss(), DIMENSIONS, remembered)
+        return filled(loss.to(device), n, device, remembered)
+    if label == "info_nce, SupCon, memory":
+        loss = losses.CrossBatchMemory(losses.SupConLoss(temperature=0.1), DIMENSIONS, remembered)
+        return filled(loss.to(device), n, device, remembered)
     found = {
         "all triplets": lambda: (losses.TripletMarginLoss(margin=0.2), None),
         "all triplets, swap": lambda: (losses.TripletMarginLoss(margin=0.2, swap=True), None),
@@ -212,19 +249,19 @@ def peer(label: str, n: int, device: str) -> Step | None:
             losses.TripletMarginLoss(margin=0.2),
             miners.MultiSimilarityMiner(epsilon=0.1),
         ),
-        "proxy_nca": lambda: (losses.ProxyNCALoss(n // PER_CLASS, DIMENSIONS), None),
-        "softmax": lambda: (losses.NormalizedSoftmaxLoss(n // PER_CLASS, DIMENSIONS), None),
+        "proxy_nca": lambda: (losses.ProxyNCALoss(*size), None),
+        "softmax": lambda: (losses.NormalizedSoftmaxLoss(*size), None),
         "info_nce": lambda: (losses.NTXentLoss(temperature=0.1), None),
         "info_nce, SupCon": lambda: (losses.SupConLoss(temperature=0.1), None),
         "circle": lambda: (losses.CircleLoss(), None),
         "smooth_ap": lambda: (losses.SmoothAPLoss(), None),
-        "arcface": lambda: (losses.ArcFaceLoss(n // PER_CLASS, DIMENSIONS), None),
+        "arcface": lambda: (losses.ArcFaceLoss(*size), None),
         "arcface, 3 centres": lambda: (
-            losses.SubCenterArcFaceLoss(num_classes=n // PER_CLASS, embedding_size=DIMENSIONS),
+            losses.SubCenterArcFaceLoss(num_classes=size[0], embedding_size=DIMENSIONS),
             None,
         ),
-        "proxy_anchor": lambda: (losses.ProxyAnchorLoss(n // PER_CLASS, DIMENSIONS), None),
-        "soft_triple": lambda: (losses.SoftTripleLoss(n // PER_CLASS, DIMENSIONS), None),
+        "proxy_anchor": lambda: (losses.ProxyAnchorLoss(*size), None),
+        "soft_triple": lambda: (losses.SoftTripleLoss(*size), None),
     }.get(label)
     if found is None:
         return None
@@ -263,14 +300,16 @@ def once(step: Step, x: torch.Tensor, y: torch.Tensor, clock: Callable[[], float
     return clock() - begin
 
 
-def by_turns(steps: dict[str, Step], x: torch.Tensor, y: torch.Tensor, seconds: float) -> dict[str, float]:
+def by_turns(
+    steps: dict[str, Step], x: torch.Tensor, y: torch.Tensor, seconds: float, clock: Callable[[], float]
+) -> dict[str, float]:
     """The median seconds of each, after a warming run of each, all of them in every round."""
-    slowest = max(once(step, x, y) for step in steps.values())
+    slowest = max(once(step, x, y, clock) for step in steps.values())
     rounds = min(30, max(1 if slowest > 2 else 3, int(seconds / (len(steps) * slowest))))
     times: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
-            times[name].append(once(step, x, y))
+            times[name].append(once(step, x, y, clock))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -349,12 +388,23 @@ def memory_on_cuda(step: Step, x: torch.Tensor, y: torch.Tensor) -> float:
 
 
 def measure(
-    n: int, labels: list[str], device: str, dtype: torch.dtype, seconds: float, given_up: dict
+    n: int,
+    labels: list[str],
+    device: str,
+    dtype: torch.dtype,
+    seconds: float,
+    given_up: dict,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterable[dict]:
     """One record a label. `given_up`: why the peer was left out at a smaller size already."""
+    alone = clock is time.thread_time  # then memory is not measured
     x, y = inputs(n, device, dtype)
     wanted = [label for label in labels if label not in given_up]
-    memory = {s: memory_on_cpu(s, n, w) for s, w in (("ours", labels), ("peer", wanted))} if device == "cpu" else {}
+    memory = (
+        {s: memory_on_cpu(s, n, w) for s, w in (("ours", labels), ("peer", wanted))}
+        if device == "cpu" and not alone
+        else {}
+    )
     for label in labels:
         row = {"label": label, "n": n, "note": given_up.get(label, "")}
         steps = {"floor": floor, "ours": ours(label, n, device)}
@@ -364,7 +414,7 @@ def measure(
             row["note"] = row["note"] or "no peer"
         elif why is None:
             steps["peer"] = other
-        for side in [s for s in ("ours", "peer") if s in steps]:
+        for side in [s for s in ("ours", "peer") if s in steps and not alone]:
             try:
                 if device == "cuda":
                     row[f"{side} MB"] = memory_on_cuda(steps[side], x, y)
@@ -378,7 +428,7 @@ def measure(
                 torch.cuda.empty_cache()
         if why:
             row["note"] = given_up[label] = f"peer: {why}"
-        row |= by_turns(steps, x, y, seconds)
+        row |= by_turns(steps, x, y, seconds, clock)
         if device == "cuda" and row.get("peer", 0) * 8 > PATIENCE:
             given_up[label] = f"peer: > {PATIENCE} s, from its time at N = {n} and its N^3"
         yield row
@@ -393,7 +443,7 @@ def markdown(rows: list[dict]) -> str:
     for r in rows:
         cells = [f"{r['ours'] * 1e3:.2f}", f"{r['peer'] * 1e3:.1f}" if "peer" in r else "-"]
         cells += [f"{r['peer'] / r['ours']:.1f}" if "peer" in r else "-", f"{r['ours'] / r['floor']:.1f}"]
-        cells += [f"{r['ours MB']:.0f}", f"{r['peer MB']:.0f}" if "peer MB" in r else "-"]
+        cells += [f"{r['ours MB']:.0f}" if "ours MB" in r else "-", f"{r['peer MB']:.0f}" if "peer MB" in r else "-"]
         lines.append(f"| {r['label']} | {r['n']} | " + " | ".join(cells) + f" | {r['note']} |")
     return "\n".join(lines)
 
@@ -423,6 +473,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=None)
     parser.add_argument("--quick", action="store_true", help="N = 512 only, the goal's combinations, fewer repetitions")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--one-thread", action="store_true", help="CPU time of one thread, and no memory")
     parser.add_argument("--labels", nargs="+", default=None, help="only these rows")
     parser.add_argument("--against", type=Path, default=None, metavar="PATH", help="another checkout to compare with")
     parser.add_argument("--out", type=Path, default=None)
@@ -433,6 +484,9 @@ def main() -> None:
         child(arguments.child, arguments.sizes[0], arguments.labels)
         return
     keep_freed_memory()
+    clock = time.thread_time if arguments.one_thread else time.perf_counter
+    if arguments.one_thread:
+        torch.set_num_threads(1)
     sizes = arguments.sizes or ((512,) if arguments.quick else SIZES)
     labels = arguments.labels or list(GOAL if arguments.quick else {**GOAL, **MORE})
     if arguments.against:
@@ -451,7 +505,7 @@ def main() -> None:
         given_up: dict[str, str] = {}
         for n in sizes:
             at_this = labels + (crossed if n == 512 else [])
-            for row in measure(n, at_this, arguments.device, dtype, 1.0 if arguments.quick else 2.0, given_up):
+            for row in measure(n, at_this, arguments.device, dtype, 1.0 if arguments.quick else 2.0, given_up, clock):
                 rows.append(row)
                 print(markdown([row]).splitlines()[-1], flush=True)
         where = (

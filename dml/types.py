@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -334,14 +334,8 @@ class TrainingSettings:
     ] = None
     weight_decay: Annotated[float, setting("of weights; norms, biases, proxies and beta have none", ge=0)] = 0.0
     loss_learning_rate: Annotated[float | None, setting("of proxies and beta; none: 10 x learning_rate", gt=0)] = None
-    schedule: Annotated[
-        Literal["constant", "cosine", "step"],
-        setting("step: the rates are multiplied by `step_factor` every `step_every` steps"),
-    ] = "constant"
-    step_every: Annotated[int | None, setting("of the schedule `step`; none: a third of the steps", ge=1)] = None
-    step_factor: Annotated[float, setting("of the schedule `step`", gt=0, lt=1)] = 0.5
+    schedule: Annotated[Literal["constant", "cosine"], setting("of the rates, over all steps")] = "constant"
     warmup_steps: Annotated[int, setting("in which the rates rise linearly", ge=0)] = 0
-    head_first_steps: Annotated[int, setting("in which only the head and the loss's parameters are trained", ge=0)] = 0
     clip_norm: Annotated[float | None, setting("largest norm of the gradient", gt=0)] = None
     clip_value: Annotated[float | None, setting("largest entry of the gradient", gt=0)] = None
     ema: Annotated[
@@ -350,10 +344,6 @@ class TrainingSettings:
     batch_norm: Annotated[
         Literal["live", "frozen"], setting("frozen: the backbone keeps its statistics and affine parameters")
     ] = "live"
-    pooling: Annotated[
-        Literal["average", "max", "both", "gem"] | None,
-        setting("of the backbone's last maps; both: average + max; none: the backbone's own"),
-    ] = None
     augment: Annotated[Name, part_of("dml.data.augment"), setting("random augmentation of training images")] = "none"
     augment_settings: Annotated[
         Mapping[str, Any],
@@ -364,28 +354,17 @@ class TrainingSettings:
     ] = field(default_factory=dict)
     precision: Annotated[Literal["float32", "bfloat16"], setting("bfloat16: by autocast")] = "float32"
     channels_last: Annotated[bool, setting("memory format of images and weights")] = False
-    compile: Annotated[bool, setting("`torch.compile`")] = False
     workers: Annotated[
         int,
         setting(
             "processes, on one node or several, that share each batch (data-parallel)",
             ge=1,
-            validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
         ),
     ] = 1
-    keep_checkpoints: Annotated[
-        tuple[Literal["last", "best"], ...],
-        setting(
-            "that stay after a trial; best: with the highest first metric on validation classes, so of tuning trials "
-            "only"
-        ),
-    ] = ()
     head: Annotated[
         Literal["none", "linear", "mlp"],
         setting("mlp: with one hidden layer, as wide as the features; none: the features are the embeddings"),
     ] = "linear"
-    head_norm: Annotated[bool, setting("layer norm of the features before the head")] = False
-    head_dropout: Annotated[float, setting("of the features before the head", ge=0, lt=1)] = 0.0
     head_start: Annotated[
         Literal["random", "components", "whitening", "lda"],
         setting("first weights of a linear head, from the features of the training images"),
@@ -394,9 +373,7 @@ class TrainingSettings:
         Literal["components", "whitening", "lda"] | None,
         setting(
             "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
-            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images; `refit` for "
-            "short",
-            validation_alias=AliasChoices("head_refit", "refit"),
+            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images"
         ),
     ] = None
     frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False
@@ -459,24 +436,10 @@ class EvaluationSettings:
     ] = "one"
     keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
     keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
-    clusters: Annotated[
-        tuple[Annotated[int, Field(ge=1)], ...],
-        setting(
-            "further numbers of clusters for `nmi`, `ami` and `f1`, beside the number of classes, of confirmed "
-            "trials: `[30]` gives `nmi@30`"
-        ),
-    ] = ()
-    restarts: Annotated[int, setting("runs of k-means; the cheapest one is scored", ge=1)] = 1
-    keep_per_query: Annotated[
-        bool, setting("save each query's scores of confirmed trials, to compare methods over queries")
-    ] = False
     over_clustering: Annotated[int, setting("clusters per class for `nmi+`", ge=1)] = 10
     nmi_average: Annotated[
         Literal["arithmetic", "geometric"], setting("mean of the two entropies in NMI; geometric: as in Le & Odobez")
     ] = "arithmetic"
-    clustering_start: Annotated[
-        Literal["kmeans++", "random"], setting("first centres of k-means; random: as the papers' evaluations start")
-    ] = "kmeans++"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from dml import config, discovery, evaluation, losses, protocols
 from dml.config.caveats import caveats
@@ -42,13 +43,26 @@ def test_the_readme_fits_on_a_screen():
 
 @pytest.mark.parametrize("page", [README, PYTHON], ids=["README", "docs/python.md"])
 def test_the_code_for_a_training_loop_runs(page):
-    (block,) = blocks(page, "python")
+    block = blocks(page, "python")[0]
     scope: dict = {}
     exec(compile(block, "page", "exec"), scope)
     assert scope["embeddings"].grad is not None
     assert 0 <= scope["scores"]["recall@1"] <= 1
     if page is PYTHON:
         assert len(scope["noisy"].observed) == len(scope["labels"]) == len(scope["kept"])
+
+
+def test_the_code_that_trains_with_a_memory_runs():
+    scope: dict = {}
+    torch.manual_seed(0)
+    exec(compile(blocks(PYTHON, "python")[1], "page", "exec"), scope)
+    memory = scope["state"]["loss"]["memory._extra_state"]
+    assert memory["steps"] == 100
+    assert memory["ring"]["written"] == 80 * 64
+    pixels, labels = scope["pixels"].float() / 16, scope["labels"]
+    networks = scope["network"], torch.nn.Linear(64, 16)
+    trained, random = (evaluation.evaluate(n(pixels).detach(), labels, metrics=["map@r"])["map@r"] for n in networks)
+    assert trained > random + 0.2
 
 
 def test_the_code_of_an_own_loss_is_that_of_the_rooms_docstring():

@@ -45,7 +45,7 @@ losses: [triplet]
 positives: [random, easy]
 negatives: [random]
 seeds: [0]
-published:
+reference_values:
   - {paper: fifth, table: "1", labels: all, dataset: digits, method: Triplet, match: {positives: easy}}
 """
 BUILD = """\
@@ -109,7 +109,7 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
     root, python = project
     for path in sorted((root / "papers").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    (root / "pipelines/studies/mine.yaml").write_text(STUDY.partition("published:")[0])
+    (root / "pipelines/studies/mine.yaml").write_text(STUDY.partition("reference_values:")[0])
     python(BUILD)
     assert not {"theory.html", "claims.html"} & {path.name for path in (root / "report").iterdir()}
     for name in ("index", "studies/mine", "glossary"):

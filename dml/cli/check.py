@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dml.cli.init import renew
 from dml.cli.power import tells_apart
 from dml.cli.project import Project, find_project, studies_of, study_argument
 
@@ -40,14 +38,11 @@ def check(
     for name in names:
         load_study(Path(os.path.relpath(project.file(name))))
     check_outputs(project, names)
-    print_earlier_names(project, names)
     print_costs(project, names)
 
 
 def check_outputs(project: Project, names: list[str], audited: Sequence[str] = ()) -> None:
     """Raise a ValueError if a person's file is where a stage of these studies writes.
-
-    Renews a `dvc.yaml` of an earlier version first, with which DVC deletes outputs.
 
     Parameters
     ----------
@@ -56,18 +51,8 @@ def check_outputs(project: Project, names: list[str], audited: Sequence[str] = (
     from dml.config import load_study
     from dml.own_files import check
 
-    renew(project)
     audits = [name for name in names if name in audited or load_study(project.file(name)).audit is not None]
     check(project.root, names, ["report", *(f"audit/{name}" for name in audits)])
-
-
-def print_earlier_names(project: Project, names: list[str]) -> None:
-    """Print, once per file and setting, which settings of studies have another name by now."""
-    from dml.config import earlier_names
-
-    files = [Path(os.path.relpath(project.file(name))) for name in names]
-    for note in dict.fromkeys(note for file in files for note in earlier_names(file)):
-        print(f"note: {note}", file=sys.stderr)
 
 
 def print_costs(project: Project, names: list[str], runs: bool = False) -> None:

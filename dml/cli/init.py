@@ -13,10 +13,6 @@ from dml.cli.project import MARKS, Project
 TEMPLATE = Path(__file__).parent / "templates" / "project"
 # Their names in a project. Under those, git and DVC would take them for files of the clone that contains them.
 NAMES = {"stages.yaml": "dvc.yaml", "gitignore": ".gitignore", "dvcignore": ".dvcignore"}
-EARLIER = {  # SHA-256 of these files as the last version wrote them, whose DVC deleted outputs before stages ran
-    "dvc.yaml": "587341eada72ded91f34e9e2065bd4e149c2b4cf79d623418b54bd8657d6ffc5",
-    ".dvcignore": "83338bb8dcaf2ef5c8af430bb5afea204e0f7f5522afa55c62fe217e7ca41bd7",
-}
 WRITTEN = """\
   dvc.yaml            the stages, from data to report
   params.yaml         which studies run
@@ -69,17 +65,6 @@ def init(
     enter = [] if root == Path.cwd() else [f"cd {os.path.relpath(root)}"]
     commands = [*enter, "dml run quickstart", "dml new my-images FOLDER"]
     print("\n".join(["", "next:", *(f"  {command}" for command in commands)]))
-
-
-def renew(project: Project) -> None:
-    """Replace files of a project that an earlier version wrote and nobody changed since."""
-    from dml.files import sha256, write_text
-
-    for name, text in _template().items():
-        file = project.root / NAMES.get(name, name)
-        if file.name in EARLIER and file.is_file() and sha256(file) == EARLIER[file.name]:
-            write_text(file, text)
-            print(f"{file.name} is that of an earlier version: renewed", flush=True)
 
 
 def _refuse_projects(root: Path) -> None:

@@ -38,19 +38,10 @@ PANELS = {
     "Trained models": (recommend, refit, embed, search),
     "This machine": (ui, sync, gc, doctor),
 }
-EARLIER = {"champion": "refit", "clean": "gc"}
-"""Earlier names of commands, which still run."""
 
 
 class Commands(TyperGroup):
-    """Reads earlier names of commands, and turns errors that a user can fix into one message and exit code 1."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, *rest = args
-        if name in EARLIER:
-            print(f"note: dml {name} is now dml {EARLIER[name]}", file=sys.stderr)
-            name = EARLIER[name]
-        return super().resolve_command(ctx, [name, *rest])
+    """Turns errors that a user can fix into one message and exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

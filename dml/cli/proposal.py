@@ -36,6 +36,8 @@ EPOCHS = {"scratch": 20, "partial": 10, "finetune": 20}
 STEPS = (200, 2000)
 PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/LOG.md, 2026-11-23)
 FEW = 60  # classes
+MANY, SMALL = 100, 10  # classes to train, and images of one, from which proxies and a memory are proposed
+MEMORY = 8192  # samples at most; Wang et al. 2020 remember up to the whole of their training images
 GOAL = 3000.0  # seconds that a study should not exceed, if fewer steps can help
 
 
@@ -55,6 +57,7 @@ class Proposal:
     whitening: bool  # a class has two training images
     few: bool  # the classes are few, so which of them test decides much
     mirror: bool  # the images look like photographs, whose mirror images show the same
+    memory: int  # samples that a loss remembers, of many classes with few images each; 0: it is not such
 
 
 def propose(found: Survey, gpu: bool) -> Proposal:
@@ -91,6 +94,7 @@ def propose(found: Survey, gpu: bool) -> Proposal:
         bool((images > 1).any()),
         tune and fine.nunique() <= FEW and roles <= {"train", "test", "unused"},
         found.side >= PHOTOGRAPH and not found.grey,
+        min(MEMORY, int(images.sum()) // 2) if len(images) >= MANY and images.median() < SMALL else 0,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.check import check_outputs, print_costs, print_earlier_names
+from dml.cli.check import check_outputs, print_costs
 from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
 
 
@@ -29,7 +29,6 @@ def run(
     project = find_project()
     names = valid(project, studies) if studies else chosen_before(project)
     check_outputs(project, names)
-    print_earlier_names(project, names)
     print_costs(project, names, True)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate

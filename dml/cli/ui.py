@@ -36,7 +36,7 @@ def ui(
 
 def _print_addresses(server: str, uri: str) -> None:
     """The pages to open: the cells of each study, or the start page if no study has runs."""
-    from dml.tracking.view import ui_addresses
+    from dml.tracking.connection import ui_addresses
 
     try:
         found = ui_addresses(server, uri)

@@ -12,9 +12,8 @@ from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
-from dml.config.halving import Ladder, ladder
 from dml.config.init_from import InitFromSection
-from dml.config.loading import ConfigError, content_of, earlier_names, load_study, place_of, study_from
+from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
@@ -31,7 +30,6 @@ __all__ = [
     "EvaluationSection",
     "FilterSection",
     "InitFromSection",
-    "Ladder",
     "LossSection",
     "MinerSection",
     "NoiseSection",
@@ -47,8 +45,6 @@ __all__ = [
     "check_data",
     "check_files",
     "content_of",
-    "earlier_names",
-    "ladder",
     "load_study",
     "location",
     "place_of",

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from dml import discovery, filters, losses, miners
-from dml.config import auditing, combining, compare, grid, halving, report_checks
+from dml.config import auditing, combining, compare, grid, report_checks
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
+from dml.config.stopping import tuning_every
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
@@ -51,7 +52,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class split, or no `study` in training.init_from",
                 "class_splits",
             )
-        halving.check(study, training[0])
+        _check_early_stopping(study, training[0])
     for room in (compare, report_checks, auditing):
         room.check(study)
 
@@ -200,7 +201,8 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
         if settings.get("memory") is None and not watches:
             continue
         where = "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
-        loss, training = losses.build_for(cell.loss.name, {**SAMPLE, **settings}), study.training_of(cell)
+        training = study.training_of(cell)
+        loss = losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
         if cell.filter is not None and watches:
             own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
             try:
@@ -355,6 +357,39 @@ def _check_workers(study: Study, training: TrainingSection) -> None:
             f"CPUs), got {got}",
             *("resources", key),
         )
+
+
+def _check_early_stopping(study: Study, training: TrainingSection) -> None:
+    """That the trials of a search can be compared before their end."""
+    search = study.search
+    if search.early_stopping == "none":
+        return
+    eta = search.reduction
+    if search.sampler == "fixed":
+        raise _stopping_error("'halving' stops tuning trials, but with search.sampler 'fixed' nothing is searched")
+    if search.trials < eta:
+        raise _stopping_error(
+            f"'halving' promotes one trial in {eta}: expected search.trials of at least {eta} (search.reduction), "
+            f"got {search.trials}"
+        )
+    if "steps" in training.search:
+        raise _stopping_error("'halving' compares trials after equal steps, but training.search has 'steps'")
+    if training.steps < eta:
+        raise _stopping_error(
+            f"'halving' compares trials after a part of their steps: expected training.steps of at least {eta} "
+            f"(search.reduction), got {training.steps}"
+        )
+    every = tuning_every(search, study.evaluation.every, training.steps)
+    if every is None or every * eta > training.steps:
+        got = "trials are only evaluated at their end" if every is None else f"got {every}"
+        raise _stopping_error(
+            f"'halving' compares trials after 1/{eta} of their {training.steps} steps or earlier: expected "
+            f"evaluation.every of at most {training.steps // eta}; {got}"
+        )
+
+
+def _stopping_error(text: str) -> LocatedError:
+    return LocatedError(text, "search", "early_stopping")
 
 
 def _message(error: ValueError) -> str:

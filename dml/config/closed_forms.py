@@ -10,7 +10,7 @@ from dataclasses import replace
 from dml import losses, models
 from dml.types import TrainingSpec
 
-OF_FEATURES = ("backbone", "backbone_settings", "pooling", "init_from", "frozen", "frozen_precision")
+OF_FEATURES = ("backbone", "backbone_settings", "init_from", "frozen", "frozen_precision")
 OF_IMAGES = ("augment", "augment_settings", "precision", "device")
 DECIDING = (*OF_FEATURES, *OF_IMAGES, "embedding_size", "normalize")
 """The settings of the training that decide the features, and what is made of them."""
@@ -45,5 +45,5 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
     pretrained = models.find(training.backbone).statistics(**training.backbone_settings) is not None
     if images and not (pretrained or found.frozen or init_from):
-        return replace(found, backbone=PIXELS, backbone_settings={}, pooling=None)
+        return replace(found, backbone=PIXELS, backbone_settings={})
     return replace(found, layers=kind == FREE and images and init_from is None)

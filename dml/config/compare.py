@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -14,8 +14,6 @@ from dml.config.matching import attribute, check_attributes, check_matching, ide
 from dml.config.names import setting, written_setting
 from dml.config.terms import StudySection
 from dml.discovery import suggestion
-from dml.evaluation import metrics
-from dml.protocols import ClusteringMetric
 from dml.types import Cell, Name, ScoreKey, noise_model
 
 Match = Mapping[str, Any]
@@ -68,7 +66,7 @@ def score_key(study: Any, dataset: str, score: str = "") -> str:
     evaluation = study.evaluation
     key = score if ScoreKey.is_spelt(score) else f"{evaluation.sets[0]}/{score}"
     levels = study.dataset(dataset).evaluate_on
-    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, _metrics(study))]
+    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, study.evaluation.metrics)]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key
@@ -171,15 +169,6 @@ def _check_each(cells: Sequence[Cell], each: Sequence[str], differing: set[str])
 def _check_score(study: Any, cells: Sequence[Cell], score: str) -> None:
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         score_key(study, dataset, score)
-
-
-def _metrics(study: Any) -> Iterator[str]:
-    """The names in score keys: `recall@1`, `nmi`, and with `evaluation.clusters` also `nmi@30`."""
-    yield from study.evaluation.metrics
-    for name in study.evaluation.metrics:
-        part = metrics.build(name)
-        if isinstance(part, ClusteringMetric) and not part.own_clusters:
-            yield from (f"{name}@{k}" for k in study.evaluation.clusters)
 
 
 def _at(key: str, check: Any, *arguments: Any) -> Any:

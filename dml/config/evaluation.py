@@ -9,7 +9,6 @@ from pydantic.dataclasses import dataclass
 
 from dml import evaluation
 from dml.config.terms import SECTION, Level, StudySection
-from dml.protocols import ClusteringMetric, RetrievalMetric
 from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
 
 
@@ -21,22 +20,16 @@ class EvaluationSection(EvaluationSettings):
     def _check(self) -> EvaluationSection:
         for name in self.metrics:
             evaluation.check_metric(name)
-        parts, given = [evaluation.metrics.build(name) for name in self.metrics], ", ".join(self.metrics)
-        for key in ("metrics", "sets", "clusters"):
+        for key in ("metrics", "sets"):
             if len(set(values := getattr(self, key))) < len(values):
                 raise ValueError(f"{key}: {list(values)} contains a value twice")
-        if self.clusters and not any(isinstance(part, ClusteringMetric) and not part.own_clusters for part in parts):
-            raise ValueError(f"clusters: expected a score of a clustering in metrics, such as nmi, got {given}")
-        if self.keep_per_query and not any(isinstance(part, RetrievalMetric) for part in parts):
-            raise ValueError(f"keep_per_query: expected a score per query in metrics, got {given}")
         return self
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
         given = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "clusters": ()}
-            given |= dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), False)
+            given |= {"sets": ("validation",), "keep_embeddings": False, "keep_start_embeddings": False}
         return EvaluationSpec(**given)
 
 

@@ -29,7 +29,7 @@ ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 OF_PARTS = {f"training.{name}": f"training.{name}{SETTINGS}" for name in PARTS["training"]}
 NUMBERS = tuple(f"training.{name}" for name in REAL)
-FIXED = {"training.workers", "training.compile", "training.keep_checkpoints", "training.search"}
+FIXED = {"training.workers", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
 
 Values = dict[str, Any]  # dotted settings, such as `training.batch.per_class`, and their values

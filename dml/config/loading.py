@@ -10,8 +10,8 @@ import yaml
 
 from dml import discovery
 from dml.config.checks import check
-from dml.config.errors import LocatedError, explain, line_of, place
-from dml.config.renaming import earlier, renamed
+from dml.config.errors import LocatedError, explain, place
+from dml.config.renaming import renamed
 from dml.config.study import Study
 from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
@@ -90,16 +90,6 @@ def content_of(path: Path | str) -> dict[str, Any]:
     return _content(_files(Path(path)))
 
 
-def earlier_names(path: Path | str) -> list[str]:
-    """A line for each earlier name of a setting in a study's file and those that it extends, with today's name."""
-    found: dict[tuple[Path, str], str] = {}
-    for file, text, _ in _files(Path(path)):
-        for location, name, now in earlier(yaml.load(text, LOADER)):
-            if (file, name) not in found:
-                found[file, name] = f"{line_of([(file, text)], *location)}: {name} is now written {now}"
-    return list(found.values())
-
-
 def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for _, _, own in reversed(files):
@@ -121,7 +111,7 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
         text, content = _read(path)
         base = content.pop(EXTENDS, None)
         try:
-            content = renamed(content)
+            content = renamed(content, of_file=True)
         except LocatedError as error:
             raise ConfigError(explain([(path, text)], Study, error)) from None
         found.append((path, text, content))

@@ -1,44 +1,43 @@
-"""How a study's file calls its settings, where the code or earlier versions call them otherwise.
+"""Two names of one setting: in a study's file, and in the code.
 
 In a file, every part is a name or `{name, settings}`; the sections `training` and `audit` have `backbone` and
-`backbone_settings`. A dotted setting names the part, not the key `settings`, as `loss.margin` always has:
-`training.backbone.width`. Records that enter a trial's key, names of cells and tables of results keep the dotted names
-that they had first (`training.backbone_settings.width`, `training.start`), so that no trial runs again.
-`dml.config.renaming` reads one as the other.
+`backbone_settings`. A dotted setting of a file names the part, as `training.backbone.width`; cells call it
+`training.backbone_settings.width`. Keys, digests and cells have the names of the first studies (`FIRST`), so that no
+trial runs again. `dml.config.renaming` turns a file's names into the code's.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-EARLIER: dict[str, dict[str, str]] = {
-    "": {"vary": "grid", "published": "reference_values"},
-    "datasets": {"source": "name", "name": "id", "options": "settings"},
-    "noise": {"model": "name", "name": "id"},
-    "training": {"start": "init_from"},
-    "audit": {"looks": "review_size"},
+FIRST: dict[str, dict[str, str]] = {
+    "": {"grid": "vary", "reference_values": "published"},
+    "datasets": {"name": "source", "id": "name", "settings": "options"},
+    "noise": {"name": "model", "id": "name"},
+    "training": {"init_from": "start"},
+    "audit": {"review_size": "looks"},
 }
-"""By section: keys that a file may have from earlier, and today's. An earlier `name` is one only beside the key that is
-`name` now."""
-FIRST = {section: {now: name for name, now in keys.items()} for section, keys in EARLIER.items()}
-"""By section: the names that settings had first."""
+"""By section: what digests call settings. Cells have those of training too."""
 LISTS = ("datasets", "noise")  # sections that are lists
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
+SHORT = {"refit": "head_refit"}
+"""Of `training`: what a file may call settings instead."""
 SETTINGS = "_settings"
 _ROOM = "training"
+_WRITTEN = {first: name for name, first in FIRST[_ROOM].items()}
 
 
 def setting(key: str) -> str:
-    """What cells call a dotted setting of a file: `training.backbone_settings.width`. Such a name stays."""
+    """What cells call a dotted setting of a file: `training.backbone_settings.width`."""
     room, _, rest = key.partition(".")
     name, _, inner = rest.partition(".")
     if room != _ROOM or not name:
         return key
     if inner and name in PARTS[_ROOM]:
         return f"{room}.{name}{SETTINGS}" + ("" if inner == "settings" else f".{inner}")
+    name = SHORT.get(name, name)
     return _dotted(room, FIRST[_ROOM].get(name, name), inner)
 
 
@@ -54,8 +53,8 @@ def written_setting(key: str) -> str:
 
 
 def own_key(section: str, name: str) -> str:
-    """What a section of the code calls a setting that a cell may call by its first name."""
-    return EARLIER.get(section, {}).get(name, name)
+    """What a section of the code calls a setting of a cell."""
+    return _WRITTEN.get(name, name) if section == _ROOM else name
 
 
 def is_settings(section: str, name: str) -> bool:
@@ -69,7 +68,7 @@ def without_settings(section: str, names: Iterable[str]) -> list[str]:
 
 
 def first_names(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's content with the names that its settings had first, as digests and files for DVC have it."""
+    """A study's content with the names that digests have."""
     found = {}
     for section, value in content.items():
         if section in LISTS and isinstance(value, list):
@@ -100,21 +99,6 @@ def written(location: Iterable[str | int]) -> list[str | int]:
             found.append(written_setting(part))
         section = part if section == "" else None
     return found
-
-
-def spellings(location: Sequence[str | int]) -> list[tuple[str | int, ...]]:
-    """All ways in which a file may write a location of the code: today's names first, then earlier ones."""
-    found: dict[tuple[str | int, ...], None] = {}
-    for names in (written(location), location):
-        section: str | None = ""
-        choices = []
-        for part in names:
-            first = FIRST.get(section or "", {}).get(str(part)) if section is not None else None
-            choices.append([part] if first is None else [part, first])
-            if isinstance(part, str):
-                section = part if section == "" else None
-        found |= dict.fromkeys(itertools.product(*choices))
-    return list(found)
 
 
 def _dotted(*parts: str) -> str:

@@ -22,8 +22,6 @@ ESTIMATED = "estimated"
 """As the `rate` of a filter: estimated from the observed training labels of each trial."""
 TOLD = "true"
 """As the `rate` of a filter: the true noise rate of the cell, which nobody knows who trains: an oracle."""
-TELLING = (TOLD, "study")
-"""Its spellings, beside YAML's truth value; it was called `study` before there were estimates."""
 
 
 class LossSection(StudySection):
@@ -115,7 +113,7 @@ class FilterSection(StudySection):
             return content
         part = discovery.find("dml.filters", content.get("name", NO_FILTER))
         rate = settings.get("rate", ESTIMATED)
-        told = {"rate": TOLD if rate is True or rate in TELLING else rate}
+        told = {"rate": TOLD if rate is True else rate}
         return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
     @model_validator(mode="after")

@@ -215,10 +215,8 @@ def _open(search: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 def _replaced(key: str, own: Mapping[str, Any]) -> bool:
     """Whether a value has no meaning beside the study's own settings."""
-    if key == "head_refit" and "refit" in own:  # its short name
-        return True
     if key in ("head_start", "head_refit"):
-        return own.get("head", "linear") != "linear" or bool(own.get("head_norm")) or own.get("init_from") is not None
+        return own.get("head", "linear") != "linear" or own.get("init_from") is not None
     if key == "head_learning_rate":
         return own.get("head") == "none"
     if key == "augment_settings":

@@ -7,8 +7,6 @@ there, defaults too. The title, description, comparisons, reference values and r
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from dml.config.renaming import renamed
 from dml.config.study import DECIDING, Study
@@ -16,8 +14,6 @@ from dml.config.terms import SPELT
 
 ATTRIBUTE = "study"  # of a table of trials
 KEPT = {*DECIDING, "recipe"}
-GONE = {"auto_seeds": None, "search": {"pruner": "none", "warm_start": 0}}
-"""Settings that earlier tables have, with the value that changes nothing: only with it can the study be read."""
 
 
 def record(study: Study) -> str:
@@ -35,14 +31,5 @@ def recorded(text: str, today: Study) -> Study:
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")
-    ran = _without_gone(ran, GONE)
     about = {name: getattr(today, name) for name in Study.model_fields if name not in KEPT}
     return Study(**{**about, **{name: value for name, value in renamed(ran).items() if name in KEPT}})
-
-
-def _without_gone(ran: dict[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without those that are gone, where their value changed nothing."""
-    nested = {
-        name: _without_gone(ran[name], own) for name, own in gone.items() if isinstance(own, dict) and name in ran
-    }
-    return {k: v for k, v in ran.items() if k not in gone or k in nested or v != gone[k]} | nested

@@ -73,7 +73,7 @@ def _schema() -> Schema:
 
 
 def _write_parts(name: str, section: Schema) -> None:
-    """Describe the parts of a section as a file has them. Earlier names are read, but not described."""
+    """Describe the parts of a section as a file has them."""
     settings = section["properties"]
     for part in PARTS[name]:
         plain, inner = settings[part], settings.pop(f"{part}{SETTINGS}")

@@ -14,12 +14,11 @@ from dml.config.terms import SECTION, SpaceTerm, extremes
 from dml.data import augment, batches
 from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
 
-WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
+WHOLE = ("steps", "embedding_size", "warmup_steps")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
-REAL = (*RATES, "weight_decay", "layer_decay", "step_factor", "clip_norm", "clip_value", "ema", "head_dropout")
-NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start")
+REAL = (*RATES, "weight_decay", "layer_decay", "clip_norm", "clip_value", "ema")
+NAMED = ("optimizer", "schedule", "batch_norm", "head", "head_start")
 
-NONE = Choice(())
 OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 
@@ -44,7 +43,7 @@ class TrainingSection(TrainingSettings):
         dict[str, SpaceTerm],
         setting(
             "a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, average, "
-            "optimiser, batch norm, pooling, `embedding_size`, settings of the head"
+            "optimiser, batch norm, `embedding_size`, settings of the head"
         ),
     ] = field(default_factory=dict)
     init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
@@ -70,16 +69,9 @@ class TrainingSection(TrainingSettings):
                 continue
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
-            if key == "pooling" and (self.frozen or self.train_from):
-                raise ValueError("search: pooling: what is stored depends on it. Choices: vary it, or remove it")
-            alone: dict[str, Any] = {
-                "search": {},
-                "step_every": None,
-                **({"schedule": "step"} if key == "step_every" else {}),
-            }
             for value in extremes(space):
                 try:
-                    read = getattr(replace(self, **alone | {key: value}), key)
+                    read = getattr(replace(self, search={}, **{key: value}), key)
                 except ValidationError as error:
                     problem = error.errors()[0]["msg"].removeprefix("Value error, ")
                     raise ValueError(f"search: {key}: {problem}, got {value!r}") from None
@@ -89,10 +81,8 @@ class TrainingSection(TrainingSettings):
 
     def _check_head(self) -> None:
         """Reject settings of a head that contradict each other."""
-        if self.head == "none":
-            for name in ("head_norm", "head_dropout", "head_learning_rate", "head_first_steps"):
-                if getattr(self, name) != getattr(TrainingSpec, name):
-                    raise ValueError(f"{name}: head: none has no head. Choices: head: linear, or no {name}")
+        if self.head == "none" and self.head_learning_rate is not None:
+            raise ValueError("head_learning_rate: head: none has no head. Choices: head: linear, or remove it")
         if self.head_start != "random" and self.init_from is not None and self.init_from.head == "keep":
             raise ValueError(f"head_start: {self.head_start!r} replaces the head that init_from: {{head: keep}} keeps")
         for name, own in (("head_start", self.head_start), ("head_refit", self.head_refit)):
@@ -100,8 +90,6 @@ class TrainingSection(TrainingSettings):
                 continue
             if self.head != "linear":
                 raise ValueError(f"{name}: {own!r} is a linear map: expected head: linear, got {self.head!r}")
-            if self.head_norm:
-                raise ValueError(f"{name}: {own!r} is fitted without layer norm: remove head_norm")
         if "components" in (self.head_start, self.head_refit) and {self.head_start, self.head_refit} & {
             "whitening",
             "lda",
@@ -114,14 +102,9 @@ class TrainingSection(TrainingSettings):
             raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
 
     def _check_schedule(self) -> None:
-        """Reject settings of another schedule, and phases that leave no steps."""
-        stated = self.step_every is not None or "step_every" in self.search
-        if stated and "step" not in (self.schedule, *extremes(self.search.get("schedule", NONE))):
-            raise ValueError(f"step_every: goes with schedule: step, got schedule: {self.schedule}")
-        for name in ("warmup_steps", "head_first_steps"):
-            value = getattr(self, name)
-            if value and value >= self.steps > 0:
-                raise ValueError(f"{name}: expected fewer than the {self.steps} steps, got {value}")
+        """Reject a warm-up that leaves no steps."""
+        if self.warmup_steps >= self.steps > 0:
+            raise ValueError(f"warmup_steps: expected fewer than the {self.steps} steps, got {self.warmup_steps}")
 
     def _check_train_from(self) -> None:
         """Reject an unknown block, and what has no effect on stored activations."""
@@ -154,11 +137,9 @@ class TrainingSection(TrainingSettings):
             "augment": "the features of each image are computed once, without random augmentation",
             "init_from": "features are computed before trials start: give weights to the backbone (its settings)",
             "channels_last": "stored features have no channels of pixels",
-            "compile": "only the head is trained",
             "workers": "only the head is trained",
             "batch_norm": "the backbone is not trained",
             "layer_decay": "the backbone is not trained",
-            "head_first_steps": "only the head is trained",
             "head_learning_rate": "learning_rate is the head's",
         }
         for name, reason in reasons.items():

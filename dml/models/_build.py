@@ -9,7 +9,6 @@ from dml import discovery
 from dml.models._defaults import Untrained
 from dml.models._layers import Layers
 from dml.models._network import EmbeddingNetwork
-from dml.models._pooling import Repooled
 from dml.models._weights import resolve
 from dml.models._wrapped import width_of
 from dml.models.identity import Identity
@@ -127,11 +126,8 @@ def build(
     channels: int = 3,
     image_size: int | None = None,
     head: str = "linear",
-    head_norm: bool = False,
-    head_dropout: float = 0.0,
     head_normalize: bool = False,
     batch_norm: str = "live",
-    pooling: str | None = None,
     layers: bool = False,
     **settings: Any,
 ) -> EmbeddingNetwork:
@@ -144,8 +140,7 @@ def build(
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
-    head, head_norm, head_dropout, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
-    pooling : of the backbone's last maps, see `dml.models._pooling`; None: its own.
+    head, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
     layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
@@ -156,11 +151,9 @@ def build(
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part, shape = build_backbone(backbone, channels, image_size, **settings), (channels, *2 * [image_size or SIDE])
-    if pooling is not None:
-        part = Repooled(part, pooling, shape)
     if layers:
         part = Layers(part, shape)
-    return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
+    return EmbeddingNetwork(part, embedding_size, head, head_normalize, batch_norm)
 
 
 def build_backbone(backbone: str, channels: int, image_size: int | None, **settings: Any) -> Any:
@@ -177,7 +170,7 @@ def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingN
 
     Parameters
     ----------
-    head : `head`, `head_norm`, `head_dropout` and `head_normalize`, as `build` takes them.
+    head : `head` and `head_normalize`, as `build` takes them.
 
     Raises
     ------

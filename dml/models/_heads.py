@@ -17,9 +17,7 @@ class NormalizedLinear(nn.Linear):
         return super().forward(functional.normalize(input))
 
 
-def build(
-    name: str, features: int, size: int, norm: bool = False, dropout: float = 0.0, normalize: bool = False
-) -> nn.Module:
+def build(name: str, features: int, size: int, normalize: bool = False) -> nn.Module:
     """(N, features) -> (N, size).
 
     Parameters
@@ -27,7 +25,6 @@ def build(
     name : `linear`; `mlp`, with a hidden layer as wide as the features and ReLU, the projection head of SimCLR
         (Chen et al., ICML 2020, sec. 2.1); or `none`: the features are the embeddings, and `size` is ignored.
     normalize : divide each row by its length before the last layer.
-    norm, dropout : layer norm and dropout of the features before the head (Roth et al., ICML 2020, use the former).
 
     Raises
     ------
@@ -37,8 +34,5 @@ def build(
         raise ValueError(f"head: unknown name {name!r}{suggestion(name, HEADS)}")
     if name == "none":
         return nn.Identity()
-    layers: list[nn.Module] = [nn.LayerNorm(features)] if norm else []
-    layers += [nn.Dropout(dropout)] if dropout else []
-    layers += [nn.Linear(features, features), nn.ReLU()] if name == "mlp" else []
-    layers.append((NormalizedLinear if normalize else nn.Linear)(features, size))
-    return layers[0] if len(layers) == 1 else nn.Sequential(*layers)
+    last = (NormalizedLinear if normalize else nn.Linear)(features, size)
+    return last if name == "linear" else nn.Sequential(nn.Linear(features, features), nn.ReLU(), last)

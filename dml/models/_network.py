@@ -20,7 +20,7 @@ class EmbeddingNetwork(nn.Module):
     Parameters
     ----------
     embedding_size : D; without a head, the width of the backbone's features takes its place.
-    head, head_norm, head_dropout, head_normalize : see `dml.models._heads.build`.
+    head, head_normalize : see `dml.models._heads.build`.
     batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
     Raises
@@ -33,8 +33,6 @@ class EmbeddingNetwork(nn.Module):
         backbone: Backbone,
         embedding_size: int,
         head: str = "linear",
-        head_norm: bool = False,
-        head_dropout: float = 0.0,
         head_normalize: bool = False,
         batch_norm: str = "live",
     ):
@@ -42,7 +40,7 @@ class EmbeddingNetwork(nn.Module):
         if batch_norm not in BATCH_NORMS:
             raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
         self.backbone = backbone
-        self.head = _heads.build(head, backbone.features, embedding_size, head_norm, head_dropout, head_normalize)
+        self.head = _heads.build(head, backbone.features, embedding_size, head_normalize)
         self.embedding_size = backbone.features if head == "none" else embedding_size
         self._freezes = batch_norm == "frozen"
         self.train()

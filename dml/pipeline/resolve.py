@@ -4,14 +4,13 @@ import yaml
 
 from dml.config import Study, check_files, content_of
 from dml.config.data import NETWORK
-from dml.config.names import first_names
 from dml.files import write_text
 from dml.pipeline.folders import STUDIES, data_root
 
 
 def run(study: Study) -> None:
     check_files(study, STUDIES / f"{study.name}.yaml")
-    content = first_names(content_of(STUDIES / f"{study.name}.yaml"))  # which keep the text, so DVC runs nothing again
+    content = content_of(STUDIES / f"{study.name}.yaml")
     datasets = content["datasets"] = [
         {**given, "resize": own.packing["resize"]}
         if isinstance(given, dict) and given.get("resize") == NETWORK

@@ -82,7 +82,7 @@ def picture_of(place: Place, study: Study) -> Picture:
         files = {path.name: path for path in listed} | {f"report/{study.name}.html": Path(place.page)}
         first = replace(first, files=files, model=_model(study, store, str(results.summary.get("model", ""))))
     below = [replace(run, parent=first) for run in winners]
-    return Picture(study.name, [first, *others, *below, *audited], found.columns)
+    return Picture(study.name, [first, *others, *below, *audited])
 
 
 def _live(place: Place, study: Study) -> Path:

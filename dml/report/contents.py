@@ -18,9 +18,7 @@ STUDY = (
     "reference_values",
     "claims",
     "choices",
-    "queries",
     "all_results",
-    "clusters",
     "robustness",
     "negative_skew",
     "tuning",
@@ -39,7 +37,7 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 
 COMPARING = (
     *("effects_of_choices", "pareto", "winners", "precision", "untrained", "against_setting", "reference_values"),
-    *("claims", "choices", "queries", "all_results", "clusters", "robustness"),
+    *("claims", "choices", "all_results", "robustness"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
 

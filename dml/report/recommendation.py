@@ -163,7 +163,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     flat = {
         f"training.{name}": value
         for name, value in training.items()
-        if name in ALWAYS or (value != defaults[name] and name not in ("search", "keep_checkpoints"))
+        if name in ALWAYS or (value != defaults[name] and name != "search")
     }
     found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
     return {**chosen, **flat, **own.grid_point, **found}

@@ -222,10 +222,6 @@ class Results:
         """
         return _saved(self._embeddings_file(key, start))
 
-    def queries(self, key: str) -> dict[str, np.ndarray]:
-        """Each query's scores that a trial saved: `<set>/<level>/<metric>` and `<set>/index`, (q,). Often empty."""
-        return _saved(self._file(key, "queries.npz"))
-
     def classes(self, key: str) -> dict[str, np.ndarray]:
         """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
         return _saved(self._file(key, "classes.npz"))

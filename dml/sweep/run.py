@@ -30,14 +30,13 @@ from dml.sweep.execution.capacity import Room
 from dml.sweep.execution.trainers import TRAINER, find_trainer
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.live import LiveTable
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored
-from dml.sweep.store.optuna_storage import journal_of, open_storage
 from dml.sweep.store.references import References
 from dml.sweep.store.trials import PRUNED, Outcome, TrialStore, only_sweep
 
@@ -90,7 +89,7 @@ def run_study(
         try:
             starts = InitFromFinder(out.parent, store)
             rates = Rates(data_root, store)
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
+            plan = Plan(study, trials, describe, starts, rates)
             tidying = Tidying(plan, starts, studies)
             live = LiveTable(plan)
             progress.watch(plan)
@@ -99,7 +98,7 @@ def run_study(
                 references.add(job.key)
                 progress.ended(job, outcome, reused)
                 live.ended(job)
-                if outcome.status == PRUNED and job.until is not None and not job.spec.training.keep_checkpoints:
+                if outcome.status == PRUNED and job.until is not None:
                     trials.drop_checkpoints(job.key)
                 tidying.now_and_then()
 

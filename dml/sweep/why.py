@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from dml.config import Study
 from dml.counting import counted
 from dml.sweep.plan import keys
-from dml.sweep.plan.plan import Job, Plan
+from dml.sweep.plan.cells import Job
+from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe, EstimateRate, FindInitFrom
-from dml.sweep.store.optuna_storage import copied_storage
 from dml.sweep.store.trials import TrialStore
 
 DEFAULT = "default"
@@ -53,9 +53,8 @@ def reasons(
 
     Later rounds of a search, and confirmations, depend on results that do not exist yet; they are not included.
     """
-    with copied_storage(store.root, study.name) as storage:
-        plan = Plan(study, store, describe, storage, find_init_from, rates)
-        plan.start(lambda job, outcome, reused: None)
+    plan = Plan(study, store, describe, find_init_from, rates)
+    plan.start(lambda job, outcome, reused: None)
     records = {key: (_flat(content), ended) for key, content, ended in store.records()}
     ended = {key: frozenset(flat.items()) for key, (flat, is_ended) in records.items() if is_ended}
     found = []

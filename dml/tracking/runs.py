@@ -63,7 +63,6 @@ class Picture:
 
     study: str
     runs: Sequence[Run]
-    columns: Mapping[str, Sequence[str]] | None = None  # of the table of cells: names of `params` and of `metrics`
 
 
 def key_of(kind: str, tags: Mapping[str, str]) -> tuple[str, ...]:

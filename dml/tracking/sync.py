@@ -24,7 +24,6 @@ from dml.tracking.artifacts import contents
 from dml.tracking.connection import client_of, default_uri, open_experiment, quiet, runs_of, said, was_rejected
 from dml.tracking.registry import register
 from dml.tracking.runs import RUNNING, Model, Picture, Run, key_of, metric_name, parameters
-from dml.tracking.view import VIEW_TAG, saved_view
 
 PARENT = "mlflow.parentRunId"
 DIGEST_LENGTH = 36  # MLflow's limit for a dataset's digest
@@ -63,7 +62,7 @@ class Mirror:
     def __init__(self, study: str, uri: str | None = None):
         self.study, self.uri = study, uri or default_uri()
         self._known: dict[tuple[str, ...], _Known] | None = None
-        self.refused: dict[tuple[str, ...], str] = {}  # runs and views that MLflow rejects, and why
+        self.refused: dict[tuple[str, ...], str] = {}  # runs that MLflow rejects, and why
         self._late: Exception | None = None  # of files or a model, which is raised once all runs are written
 
     def sync(self, picture: Picture) -> int:
@@ -79,8 +78,6 @@ class Mirror:
                 if self._known is None:
                     self._known = self._look()
                 written = sum(self._update(run) for run in picture.runs)
-                if picture.columns is not None:
-                    self._write_view(picture)
                 if self._late is not None:
                     raise self._late
             except BaseException:
@@ -229,19 +226,6 @@ class Mirror:
             if model.alias:
                 self._client.set_registered_model_alias(model.register, model.alias, str(version))
         return tags
-
-    def _write_view(self, picture: Picture) -> None:
-        name, earlier, view = VIEW_TAG + picture.study, self._experiment.tags, saved_view(picture)
-        self.refused.pop((name,), None)
-        if earlier.get(name) != view:
-            try:
-                self._client.set_experiment_tag(self._experiment.experiment_id, name, view)
-            except Exception as error:
-                if not was_rejected(error):
-                    raise
-                self._refuse((name,), "the saved view", error)  # too long, for an older server
-                return
-            earlier[name] = view
 
 
 def sync(picture: Picture, uri: str | None = None, patience: float = 0.0, mirror: Mirror | None = None) -> str:

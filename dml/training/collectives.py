@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from dml.protocols import Loss
 from dml.training.ranks import rank_and_size
 
-version = 1
+version = 2
 """Of the numbers that only trials of several processes have: which process draws which random numbers."""
 
 
@@ -73,8 +73,17 @@ def parallel(model: nn.Module, device: torch.device) -> nn.Module:
     if rank_and_size()[1] == 1:
         return model
     if device.type == "cuda":
-        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        model = synchronised(model)
     return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
+
+
+def synchronised(model: nn.Module) -> nn.Module:
+    """The model with synchronised batch norm. timm's layers of batch norm and activation keep their activation."""
+    try:
+        from timm.layers import convert_sync_batchnorm
+    except ImportError:  # an optional dependency, without which there are no such layers
+        return nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    return convert_sync_batchnorm(model)
 
 
 def average_gradients(loss: Loss) -> None:

@@ -50,7 +50,6 @@ def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> di
         "channels": models.find(training.backbone).channels_for(manifest["channels"]),
         "image_size": side or height,
         **training.backbone_settings,
-        **({} if training.pooling is None else {"pooling": training.pooling}),
         **({"layers": True} if training.layers else {}),
     }
 
@@ -64,10 +63,9 @@ def image_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[in
 
 def describe_head(training: TrainingSpec) -> dict[str, Any]:
     """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
-    own = {name: getattr(training, name) for name in ("head", "head_norm", "head_dropout")}
-    changed = {name: value for name, value in own.items() if value != getattr(TrainingSpec, name)}
+    changed = {} if training.head == TrainingSpec.head else {"head": training.head}
     normalizes = {training.head_start, training.head_refit} & {*NORMALIZED, free.KIND} and not training.layers
-    return changed | ({"head_normalize": True} if normalizes else {})
+    return {**changed, **({"head_normalize": True} if normalizes else {})}
 
 
 def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:

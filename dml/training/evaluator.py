@@ -20,7 +20,7 @@ from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
-from dml.types import VALIDATION, ScoreKey, TrialSpec
+from dml.types import TrialSpec
 
 
 class Evaluator:
@@ -49,11 +49,6 @@ class Evaluator:
             isinstance(metrics.build(name), RetrievalMetric) for name in spec.evaluation.metrics
         )
 
-    @property
-    def first_score(self) -> str:
-        """The score that decides which checkpoint is best: the first metric and level on validation classes."""
-        return str(ScoreKey(VALIDATION, self._spec.dataset.evaluate_on[0], self._spec.evaluation.metrics[0]))
-
     def scores(self, step: int) -> dict[str, float]:
         """Scores by `<set>/<level>/<metric>`.
 
@@ -76,9 +71,6 @@ class Evaluator:
                 normalize=self._spec.training.normalize,
                 over_clustering=wanted.over_clustering,
                 nmi_average=wanted.nmi_average,
-                clustering_start=wanted.clustering_start,
-                clusters=[None, *wanted.clusters],
-                restarts=wanted.restarts,
                 keep="return" if self._keeps else None,
                 **self._roles(rows),
             )
@@ -112,16 +104,6 @@ class Evaluator:
                 labels_coarse=self._data.labels("coarse", together),
                 set=np.repeat(self.sets, [len(part) for part in rows]),
             )
-
-    def save_queries(self, path: Path) -> None:
-        """Save each query's scores of the latest evaluation as `.npz`.
-
-        Arrays `<set>/<level>/<metric>` float32 (q,), NaN if the gallery has no relevant image for the query, and
-        `<set>/index` int64 (q,), the queries' rows in the packed array.
-        """
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            arrays = {key: a for name, table in self._queries.items() for key, a in _by_key(name, table).items()}
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     def save_classes(self, path: Path) -> None:
         """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query.
@@ -162,14 +144,4 @@ def _by_class(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
         found[f"{name}/{level}/queries"] = (own["queries"] - own["excluded"]).to_numpy(dtype=np.int64)
         for metric in own.columns.drop(["level", "label", "queries", "excluded"]):
             found[f"{name}/{level}/{metric}"] = own[metric].to_numpy(dtype=np.float32)
-    return found
-
-
-def _by_key(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The table of one set as arrays by score key, with the queries' rows in the packed array."""
-    found = {}
-    for level, part in table.groupby("level"):
-        found[f"{name}/index"] = part["index"].to_numpy().astype(np.int64)
-        for metric in part.columns.drop(["level", "index", "label"]):
-            found[f"{name}/{level}/{metric}"] = part[metric].to_numpy(dtype=np.float32)
     return found

@@ -10,14 +10,20 @@ The baseline of a study's page, its method `free`, and what is free in a folder 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import torch
 
-from dml.evaluation import evaluate, joined
+from dml import evaluation, models
+from dml.data import DataError
+from dml.data import augment as augmentations
+from dml.data.packing.decoding import CorruptImage, decode, resize
+from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
 from dml.training.closed_form import KINDS, SCORED, ClosedForm, Projection, apply, some, taking_part
@@ -30,6 +36,8 @@ KIND = "free"  # of a head, beside those of `closed_form`
 NO_PROJECTION = "none"
 WORDS = {NO_PROJECTION: "as they are", "components": "components", "whitening": "whitened", "lda": "LDA"}
 FEWEST = 4  # classes, of which half can be told apart
+BATCH = 16  # images embedded at once: their activations stay in the cache of a core
+AS_THEY_ARE, CHOSEN, RERANKED = "as they are", "chosen", "re-ranked"
 
 
 @dataclass(frozen=True)
@@ -110,6 +118,129 @@ def choose(
         raise ValueError("without training: expected features (n, V, D) by name, got none")
     chosen = max(fits, key=lambda one: (one.projection == "whitening", one.views == "mirror"))  # only one, if chosen
     return Free(chosen, fits[chosen], means)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is free in images that have no study yet.
+
+    Attributes
+    ----------
+    free : chosen by all classes and fitted to them: embeds further images.
+    steps : scores by metric of the first features `as they are`, of what is `chosen`, and of that `re-ranked` by its
+        neighbours, means over folds of classes that neither choose nor are fitted to. The labels are those that are
+        given: wrong ones lower all scores.
+    images, classes : with a label.
+    """
+
+    free: Free
+    steps: Mapping[str, Mapping[str, float]]
+    images: int
+    classes: int
+
+
+def look(
+    features: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+    metrics: Sequence[str] = ("recall@1", "map@r"),
+    folds: int = 3,
+) -> Look:
+    """What is free, with its scores on classes that are held out.
+
+    Parameters
+    ----------
+    features : as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
+    labels : observed classes, whole numbers or names (n,); images with -1 are left out.
+    metrics : of `dml.evaluation`; the last one chooses.
+    folds : of the classes, at most half as many as there are classes.
+
+    Raises
+    ------
+    ValueError : features and labels of other lengths, or fewer than four classes of two images.
+    """
+    names = np.asarray(labels)
+    named, codes = np.unique(names, return_inverse=True)
+    observed = np.where(names == -1, -1, codes) if names.dtype.kind in "iu" else codes
+    if not features or any(len(given) != len(observed) for given in features.values()):
+        lengths = ", ".join(f"{name} of {len(given)}" for name, given in features.items()) or "none"
+        raise ValueError(
+            f"what is free: expected features of {len(observed)} images, one for each label, got {lengths}"
+        )
+    counts = np.bincount(observed[observed >= 0], minlength=len(named))
+    judged = np.flatnonzero(counts > 1)
+    if len(judged) < FEWEST:
+        raise ValueError(
+            f"what is free: expected at least {FEWEST} classes of two images or more, got {len(judged)} among "
+            f"{np.count_nonzero(counts)}"
+        )
+    folds, first = min(folds, len(judged) // 2), next(iter(features))
+    each: dict[str, list[Mapping[str, float]]] = {}
+    for fold in range(folds):
+        held_out = np.isin(observed, judged[fold::folds])
+        best = choose(features, np.where(held_out, -1, observed), metrics[-1])
+        tested = np.flatnonzero(held_out)
+        tested = tested[some(observed[tested], SCORED)]
+        found = best.embed({name: given[tested] for name, given in features.items()})
+        plain = embedded(Candidate(first, NO_PROJECTION, "one"), None, unit(features[first][tested]))
+        for step, rows in ((AS_THEY_ARE, plain), (CHOSEN, found), (RERANKED, augmented(found).numpy())):
+            each.setdefault(step, []).append(evaluate(rows, observed[tested], list(metrics)))
+    steps = {step: {name: fmean(own[name] for own in scores) for name in metrics} for step, scores in each.items()}
+    return Look(choose(features, observed, metrics[-1]), steps, int((observed >= 0).sum()), int((counts > 0).sum()))
+
+
+def features_of(
+    paths: Sequence[str | Path],
+    backbone: str = "efficientnet_lite0",
+    settings: Mapping[str, Any] | None = None,
+    side: int = 224,
+    views: Views = "mirror",
+    device: str = "cpu",
+) -> dict[str, np.ndarray]:
+    """The features of image files for `look`: the layers of a network by name, float32 (n, V, D) each.
+
+    Parameters
+    ----------
+    paths : of images of any size, which are decoded in batches and squashed to squares.
+    settings : of the backbone.
+    side : of the squares in pixels.
+    views : `one`, or `mirror`: the mirror image too, which is wrong for text and digits.
+
+    Raises
+    ------
+    ValueError : no paths, or a backbone that is unknown, lacks its package, or rejects its settings.
+    DataError : an image cannot be decoded; the message names it.
+    """
+    if not paths:
+        raise ValueError("what is free: expected paths of images, got none")
+    part, own = models.find(backbone), dict(settings or {})
+    channels = part.channels_for(3)
+    asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True, **own}
+    network: Any = models.build(backbone, **asked).backbone
+    network.eval()
+    network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
+    augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
+    dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
+
+    def embed(pixels: torch.Tensor) -> torch.Tensor:
+        given = augment(pixels, training=False)
+        return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
+
+    batches = (_pixels(paths[start : start + BATCH], side) for start in range(0, len(paths), BATCH))
+    with torch.inference_mode():
+        found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
+    each = found.reshape(len(paths), len(dimensions), -1)
+    return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+
+
+def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
+    """Image files -> uint8 (n, 3, side, side)."""
+    found = []
+    for path in paths:
+        try:
+            found.append(resize(decode(Path(path), 3), side))
+        except CorruptImage as error:
+            raise DataError(f"{path}: {error}") from None
+    return torch.from_numpy(np.stack(found)).permute(0, 3, 1, 2)
 
 
 def candidates(

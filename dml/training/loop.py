@@ -100,8 +100,7 @@ class Training:
             self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
         part = build_filter(spec, data.classes, self.model.embedding_size, self.loss)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
-        network = parallel(self.model, self._device)
-        self._forward = torch.compile(network) if training.compile else network
+        self._forward = parallel(self.model, self._device)
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
         sampler = build_sampler(spec, data)
         views = generator(spec.seed, "views") if training.views > 1 else None
@@ -174,8 +173,8 @@ class Training:
         return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:
-        """Delete the checkpoints that the study does not keep. Called once the result is recorded."""
-        self._checkpoints.discard(keep=self.spec.training.keep_checkpoints)
+        """Delete the checkpoint. Called once the result is recorded."""
+        self._checkpoints.discard()
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -217,9 +216,6 @@ class Training:
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
         average_gradients(self.loss)
-        if self.step < self.spec.training.head_first_steps:
-            for parameter in self.model.backbone.parameters():  # type: ignore[attr-defined]
-                parameter.grad = None  # the optimiser skips it
         clip(self.spec.training, (*self.model.parameters(), *self.loss.parameters()))
         self._optimizer.step()
         self._schedule.step()
@@ -250,10 +246,5 @@ class Training:
             save_model(self._folder / "model", whole, describe_model(self.spec, self.data) | chosen)
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
-            if self.spec.evaluation.keep_per_query:
-                self._evaluator.save_queries(self._folder / "queries.npz")
             self._evaluator.save_classes(self._folder / "classes.npz")
-        keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
-        if "best" in keep and self._history.latest_is_best(best):
-            self._checkpoints.save("best")
         self._checkpoints.save()  # last, since a trial that resumes as finished saves nothing

@@ -28,7 +28,6 @@ SCHEDULES: dict[str, Callable[[Optimizer, TrainingSpec], LRScheduler]] = {
     "step": lambda optimizer, training: LambdaLR(optimizer, _shape(training)),
 }
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
-PLATEAUS = 3  # of the schedule `step` by default
 
 version = 2
 """Of how `weight_decay` is applied; keys of trials that use it contain it. 1: to norms and biases too."""
@@ -102,7 +101,4 @@ def _shape(training: TrainingSpec, less: int = 0) -> Callable[[int], float]:
     steps = max(1, training.steps - less)
     if training.schedule == "cosine":
         return lambda step: (1 + math.cos(math.pi * step / steps)) / 2
-    if training.schedule == "step":
-        every = training.step_every or -(-steps // PLATEAUS)
-        return lambda step: training.step_factor ** (step // every)
     return lambda step: 1.0

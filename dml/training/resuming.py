@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from dml.training.filtering import Filtering
 from dml.training.random_streams import RandomStreams
 from dml.types import EvaluationPoint
 
-FOLDER = "checkpoint"
+FOLDER, LAST = "checkpoint", "last.pt"
 
 
 @dataclass
@@ -40,11 +39,6 @@ class History:
         started = time.perf_counter()
         yield
         self.seconds += time.perf_counter() - started
-
-    def latest_is_best(self, score: str) -> bool:
-        """Whether the latest evaluation has the highest value of a score."""
-        values = [point.scores.get(score, -math.inf) for point in self.curve]
-        return values[-1] > max(values[:-1], default=-math.inf)
 
     def state_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -97,7 +91,7 @@ class TrialState:
 
 
 class Checkpoints:
-    """A trial's checkpoint files: `last`, from which it resumes, and `best` if the study keeps it.
+    """The checkpoint from which a trial resumes.
 
     Parameters
     ----------
@@ -108,26 +102,22 @@ class Checkpoints:
     def __init__(self, folder: Path, state: TrialState):
         self._folder, self._state = folder / FOLDER, state
 
-    def save(self, name: str = "last") -> None:
+    def save(self) -> None:
         """Save the present state."""
-        self._state.save(self._path(name))
+        self._state.save(self._folder / LAST)
 
     def resume(self) -> None:
         """Restore the last checkpoint, if there is one."""
         if resumes(self._folder.parent):
-            self._state.load(self._path("last"))
+            self._state.load(self._folder / LAST)
 
-    def discard(self, keep: Collection[str]) -> None:
-        """Delete the checkpoints but those to keep."""
-        for name in {"last", "best"} - set(keep):
-            self._path(name).unlink(missing_ok=True)
+    def discard(self) -> None:
+        """Delete it."""
+        (self._folder / LAST).unlink(missing_ok=True)
         with suppress(OSError):  # the folder contains others, or does not exist
             self._folder.rmdir()
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.pt"
 
 
 def resumes(folder: Path) -> bool:
     """Whether a trial's folder contains a checkpoint from which it resumes."""
-    return (folder / FOLDER / "last.pt").is_file()
+    return (folder / FOLDER / LAST).is_file()

@@ -258,5 +258,5 @@ def suppl_table_1(results: Results) -> Iterator[Comparison]:
     text=("LoOp keeps its gain over the plain triplet loss if half of the training classes are kept for validation."),
     place="suppl. 8, suppl. table 2",
 )
-def own_loop(results: Results) -> Iterator[Comparison]:
+def half_for_validation(results: Results) -> Iterator[Comparison]:
     yield paired(results, LOOP_ALL_PAIRS, {"loss.synthesis": None, "positives": "random", "negatives": "random"}, TEST)

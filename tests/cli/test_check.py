@@ -70,19 +70,6 @@ def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
     assert done.err.startswith("error: pipelines/studies/tiny.yaml:9: serch: unknown key; did you mean 'search'")
 
 
-def test_earlier_names_of_settings_are_noted_once(dml, project, programs):
-    path = project / "pipelines/studies/tiny.yaml"
-    assert "note:" not in dml("check", "tiny").err
-    path.write_text(path.read_text().replace("name: digits", "source: digits") + "vary: {training.steps: [3, 4]}\n")
-    (project / "pipelines/studies/more.yaml").write_text("extends: tiny\nseeds: [5]\n")
-    for command in ("check", "run"):
-        notes = [line for line in dml(command, "tiny", "more").err.splitlines() if line.startswith("note: ")]
-        assert notes == [
-            "note: pipelines/studies/tiny.yaml:11: vary is now written grid",
-            "note: pipelines/studies/tiny.yaml:3: datasets.source is now written datasets.name",
-        ]
-
-
 def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
     path = project / "pipelines/studies/tiny.yaml"
     path.write_text(path.read_text() + "noise: [{name: label_file, settings: {path: store/noisy.csv}}]\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dml.cli.init import TEMPLATE, renew
+from dml.cli.init import TEMPLATE
 from dml.cli.project import find_project
 
 pytestmark = pytest.mark.slow
@@ -169,29 +169,6 @@ def test_dvc_deletes_no_output_before_a_stage_runs():
     outs = [out for stage in stages for kind in ("outs", "metrics") for out in stage.get("do", stage).get(kind, ())]
     assert len(outs) == 12
     assert all(settings["persist"] for out in outs for settings in out.values()), outs
-
-
-def test_a_pipeline_of_the_last_version_is_renewed_and_a_changed_one_is_not(dml, empty):
-    """DVC would delete files that a person puts beside outputs."""
-    dml("init")
-    now = {name: (empty / name).read_text() for name in ("dvc.yaml", ".dvcignore")}
-    for name, text in last_version(now).items():
-        (empty / name).write_text(text)
-        renew(find_project(empty))
-        assert (empty / name).read_text() == now[name]
-        (empty / name).write_text(f"{text}# mine\n")
-        renew(find_project(empty))
-        assert (empty / name).read_text() == f"{text}# mine\n"
-
-
-def last_version(now: dict[str, str]) -> dict[str, str]:
-    """The files of a project as the last version wrote them, made of those of this one."""
-    text = re.sub(r"#\n# DVC deletes no output.*?\n(?=stages:)", "", now["dvc.yaml"], flags=re.DOTALL)
-    text = text.replace("data/.versions: {cache: false, persist: true}", "data/.versions:@cache: false@persist: true")
-    text = text.replace("@", "\n          ")
-    text = re.sub(r": \{(cache: false, )?persist: true\}", "", text).replace("python -P", "python")
-    text = text.replace("is not DVC's", "is not DVC's, which would delete it before it runs again")
-    return {"dvc.yaml": text, ".dvcignore": now[".dvcignore"].partition("# In the folders")[0]}
 
 
 def test_a_stage_runs_beside_modules_that_are_called_as_pythons(dml, empty):

@@ -48,14 +48,6 @@ def test_the_makefile_passes_options_that_commands_have():
         assert option in [text for parameter in commands[name].params for text in parameter.opts], (name, option)
 
 
-@pytest.mark.parametrize(("earlier", "now"), [("champion", "refit"), ("clean", "gc")])
-def test_earlier_names_of_commands_run_with_a_note(dml, earlier, now):
-    done = dml(earlier, "--help")
-    assert (done.code, done.out) == (0, dml(now, "--help").out)
-    assert done.err == f"note: dml {earlier} is now dml {now}\n"
-    assert f"dml {earlier}" not in done.out
-
-
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["check"], ["check", "a", "--wrong"], ["new", "only-a-name"], ["ui", "--port", "-1"]]
 )

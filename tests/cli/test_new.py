@@ -13,7 +13,6 @@ from PIL import Image
 from dml import models
 from dml.cli import proposal
 from dml.config import load_study, study_from
-from dml.config.renaming import earlier
 from dml.data import sources
 from dml.data.survey import survey
 from dml.types import Resize
@@ -304,7 +303,6 @@ def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
     assert study_from(content, "few").datasets[0].resize == 224
     assert content["training"]["backbone"] == {"name": "torchvision", "settings": {"name": "resnet50"}}
     assert content["resources"] == {"gpus_per_trial": 1}
-    assert earlier(content) == [], "its settings have today's names"
 
 
 def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):
@@ -329,6 +327,18 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     found = propose(folder)
     assert found.recipe == "scratch"
     assert found.why.endswith("no pretrained one is here: install it")
+
+
+def test_many_classes_with_few_images_each_get_proxies_and_a_memory(photos, monkeypatch):
+    looked = survey(sources.build("imagefolder", root=str(photos)), photos)
+    assert propose(photos).memory == 0
+    monkeypatch.setattr(proposal, "MANY", 3)
+    found = propose(photos)
+    content = yaml.safe_load(proposal.study_text("many", {"root": str(photos)}, looked, found, [found.why]))
+    losses = {loss.name: loss for loss in study_from(content, "many").losses}
+    assert "proxy_anchor" in losses
+    size = losses["info_nce"].settings["memory"]["size"]
+    assert size == found.memory == looked.per_class("train").sum() // 2
 
 
 def test_what_fewer_pixels_save_and_cost_is_measured_on_the_networks_features(photos, monkeypatch):

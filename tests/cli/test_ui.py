@@ -4,13 +4,15 @@ import os
 
 import pytest
 
-from dml.tracking import view
+from dml.tracking import connection
 
 
 @pytest.fixture
 def tracked(monkeypatch):
     """MLflow answers with one study."""
-    monkeypatch.setattr(view, "ui_addresses", lambda server, uri: {"quickstart": f"{server}/#/experiments/1/runs"})
+    monkeypatch.setattr(
+        connection, "ui_addresses", lambda server, uri: {"quickstart": f"{server}/#/experiments/1/runs"}
+    )
 
 
 def test_the_projects_database_is_served_without_processes_for_jobs(dml, project, programs, tracked, monkeypatch):
@@ -41,7 +43,7 @@ def test_a_server_that_does_not_answer_is_named_with_the_reason(dml, project, pr
     def refused(server, uri):
         raise ConnectionError(f"MLflow at {uri}: refused")
 
-    monkeypatch.setattr(view, "ui_addresses", refused)
+    monkeypatch.setattr(connection, "ui_addresses", refused)
     assert "http://tracking:5000   (the studies' tables are not listed: MLflow at http://tracking:5000: refused)" in (
         dml("ui").out
     )

@@ -12,11 +12,11 @@ from dml.config import Study, load_study
 
 @pytest.fixture
 def study(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Study]:
-    """Loads a study that consists of the module's `STUDY`, with its `{datasets}` filled in, and some more lines."""
+    """Loads a study: the module's `STUDY`, or `text`, with its `{datasets}` filled in, and some more lines."""
 
-    def load(more: str = "", datasets: str = "digits", name: str = "mine") -> Study:
+    def load(more: str = "", datasets: str = "digits", name: str = "mine", text: str = "") -> Study:
         path = tmp_path / f"{name}.yaml"
-        path.write_text(request.module.STUDY.lstrip().replace("{datasets}", datasets) + more)
+        path.write_text((text or request.module.STUDY).lstrip().replace("{datasets}", datasets) + more)
         return load_study(path)
 
     return load

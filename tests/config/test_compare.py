@@ -152,10 +152,3 @@ negatives: [random]
 noise: [{name: uniform, rates: [0.0, 0.2, 0.4]}]
 """
     assert load(tmp_path, block, base).compare
-
-
-def test_a_score_may_be_of_another_number_of_clusters(tmp_path):
-    text = EASIER + "    score: fine/nmi@30\nevaluation: {clusters: [30]}\n"
-    assert load(tmp_path, text).compare[0].score == "fine/nmi@30"
-    with pytest.raises(ConfigError, match="did you mean 'test/fine/nmi@30'"):
-        load(tmp_path, text.replace("nmi@30", "nmi@31"))

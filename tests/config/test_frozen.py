@@ -31,7 +31,6 @@ def spec(study, cell=0):
         ("augment: crop224", "augment: with frozen: true, expected augment: none: the features of each image"),
         ("init_from: {path: weights.pt}", "init_from: with frozen: true, expected no init_from: .*its settings"),
         ("channels_last: true", "channels_last: with frozen: true, expected no channels_last"),
-        ("compile: true", "compile: with frozen: true, expected no compile: only the head"),
         ("workers: 2", "workers: with frozen: true, expected workers: 1"),
     ],
 )

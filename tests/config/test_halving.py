@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from dml.config import Ladder, SearchSection, Study, ladder, study_from
+from dml.config import SearchSection, Study, study_from
+from dml.sweep.plan.halving import Ladder, ladder
 
 STUDY = {"title": "A study", "datasets": ["digits"], "losses": ["triplet"]}
 STUDY |= {"positives": ["random"], "negatives": ["random"]}
@@ -19,8 +20,8 @@ def study(search=(), training=(), every=10):
     return study_from({**STUDY, **own})
 
 
-def rungs(trials, steps, every, reduction=3, kind="halving", first=0.0):
-    search = SearchSection(early_stopping=kind, reduction=reduction, first_rung=first)
+def rungs(trials, steps, every, reduction=3, first=0.0):
+    search = SearchSection(reduction=reduction, first_rung=first)
     return ladder(search, trials, steps, every)
 
 
@@ -75,13 +76,11 @@ def test_evaluations_that_are_rare_move_the_first_rung_later():
 
 def test_the_cost_counts_each_step_once():
     assert rungs(9, 500, 10).cost == 9 * 60 + 3 * (170 - 60) + 1 * (500 - 170) == 1200
-    assert rungs(9, 500, 10, kind="none").cost == 9 * 500
     assert rungs(9, 500, 0).cost == 9 * 500, "without evaluations nothing can stop"
 
 
 def test_by_default_nothing_stops():
     assert SearchSection().early_stopping == "none"
-    assert rungs(9, 90, 10, kind="none").steps == (90,)
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():

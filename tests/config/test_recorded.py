@@ -26,22 +26,6 @@ def test_every_study_comes_back_as_it_ran(path):
     assert study.title not in text
 
 
-def test_results_of_earlier_names_are_read():
-    study = load_study(STUDIES[0].with_name("eps-fig4.yaml"))
-    ran = json.loads(record(study))
-    ran["vary"] = ran.pop("grid")
-    assert study.grid
-    assert recorded(json.dumps(ran), study) == study
-
-
-def test_true_labels_chose_in_results_from_before_there_was_a_choice():
-    study = load_study(STUDIES[0].with_name("quickstart.yaml"))
-    ran = json.loads(record(study))
-    del ran["search"]["validation"]
-    assert study.search.validation == "observed"
-    assert recorded(json.dumps(ran), study).search.validation == "true_labels"
-
-
 def test_spaces_are_written_as_a_study_spells_them(tmp_path):
     path = tmp_path / "toys.yaml"
     path.write_text(

@@ -53,11 +53,3 @@ def test_training_does_not_mirror_them_either(tmp_path, augment):
         load(tmp_path, f"{text}training: {{augment: {augment}}}\n")
     settings = "{name: random_resized_crop, settings: {mirror: false}}"
     assert load(tmp_path, f"{text}training: {{augment: {settings}}}\n")
-
-
-@pytest.mark.parametrize("recipe", ["finetune", "scratch"])
-def test_refit_is_short_for_head_refit(tmp_path, recipe):
-    text = TEXT.format(datasets="cars196").replace("search: {sampler: fixed}", f"recipe: {recipe}")
-    assert load(tmp_path, f"{text}training: {{refit: lda}}\n").training.head_refit == "lda"
-    with pytest.raises(ConfigError, match=r"mine\.yaml:8: training\.refit: "):
-        load(tmp_path, f"{text}training: {{refit: lda, head_refit: lda}}\n")

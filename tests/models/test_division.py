@@ -270,40 +270,6 @@ POOLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "settings"), POOLED)
-def test_another_pooling_takes_the_place_of_the_mean(name, settings, images):
-    plain = build(name, {**settings, **OFFLINE})
-    pooled = {}
-    for pooling in ("average", "max", "both", "gem"):
-        made = models.build(name, embedding_size=1, image_size=PIXELS, pooling=pooling, **settings, **OFFLINE).backbone
-        made.backbone.load_state_dict(plain.state_dict())
-        pooled[pooling] = made.eval()(images)
-        trained = copy.deepcopy(made).train()
-        trained(images).sum().backward()
-        assert trained.pooling.p is None or trained.pooling.p.grad is not None
-        block = models.blocks(made, SHAPE)[-4]
-        activations = models.BeforeBlock(made, block)(images)
-        torch.testing.assert_close(
-            FromBlock(made, block, SHAPE).eval()(activations), pooled[pooling], rtol=1e-4, atol=1e-4
-        )
-    torch.testing.assert_close(pooled["average"], plain.eval()(images))
-    assert len({tuple(features.flatten().tolist()) for features in pooled.values()}) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        *(("mlp", {}), ("small_conv", {"grid": 2}), ("torchvision", {"name": "alexnet"})),
-        ("timm", {"name": "vit_tiny_patch16_224"}),
-        ("timm", {"name": "resnet10t", "arguments": {"global_pool": "max"}}),
-    ],
-)
-def test_what_pools_nothing_has_no_other_pooling(name, settings):
-    offline = OFFLINE if name in ("torchvision", "timm") else {}
-    with pytest.raises(ValueError, match="pools no maps last: remove pooling"):
-        models.build(name, embedding_size=1, image_size=PIXELS, channels=3, pooling="max", **settings, **offline)
-
-
 @pytest.mark.parametrize(("name", "settings"), NAMED)
 def test_layers_are_what_their_blocks_get(name, settings):
     made, images = build(name, settings), torch.rand(2, *SHAPE)

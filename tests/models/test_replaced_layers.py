@@ -8,7 +8,7 @@ from dml import models
 
 def test_the_new_layers_are_those_that_run():
     torch.manual_seed(0)
-    network, images = models.build("small_conv", embedding_size=4, channels=1, pooling="both"), torch.randn(4, 1, 8, 8)
+    network, images = models.build("small_conv", embedding_size=4, channels=1), torch.randn(4, 1, 8, 8)
     expected = network.eval()(images)
     assert torch.equal(network.train().eval()(images), expected)
     network = nn.SyncBatchNorm.convert_sync_batchnorm(network.train())

@@ -108,8 +108,6 @@ def test_a_study_says_what_is_wrong_with_one_of_them(tmp_path, settings, message
         load_study(path)
 
 
-def test_they_are_no_chain_of_blocks_and_have_no_one_pooling():
+def test_they_are_no_chain_of_blocks():
     with pytest.raises(ValueError, match="the backbone SideBySide cannot be divided"):
         models.check_block("side_by_side", {"backbones": ["small_conv", "inception_bn"]}, "networks.0.layers.3")
-    with pytest.raises(ValueError, match="SideBySide pools no maps last"):
-        network(backbones=["small_conv", "inception_bn"], pooling="gem")

@@ -12,7 +12,8 @@ from dml import discovery
 from dml.config import Study, load_study
 from dml.papers import paper_claims
 from dml.report import reference_values
-from dml.report.claims import registered, tests_of
+from dml.report.claims import registered
+from dml.report.claims import tests_of as claim_tests
 from dml.report.labels import metric_label
 from dml.report.loading import load
 
@@ -46,7 +47,7 @@ def test_its_description_says_how_long_it_takes_and_its_claims_are_the_papers(na
         assert "GPU, about" in " ".join(study.description.split())
     else:
         assert re.search(r"[Aa]bout \d+ (minutes|hours) on two cores", " ".join(study.description.split()))
-    papers = {test.claim.printed.paper for test in tests_of(study) if test.claim.printed}
+    papers = {test.claim.printed.paper for test in claim_tests(study) if test.claim.printed}
     assert papers <= {name.partition("-")[0]}
 
 

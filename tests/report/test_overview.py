@@ -7,7 +7,7 @@ import pytest
 
 from dml.config import load_study
 from dml.report.answers import QUESTION
-from dml.report.claims import tests_of
+from dml.report.claims import tests_of as claim_tests
 from dml.report.overview import FIGURES
 from dml.snapshots import snapshots
 
@@ -51,7 +51,7 @@ def test_what_a_study_itself_asks_is_answered_below_it(results_page):
     asked = [
         (study.title, test.claim.text)
         for study in (load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in PUBLISHED)
-        for test in tests_of(study)
+        for test in claim_tests(study)
         if test.claim.printed is None
     ]
     assert asked
@@ -63,7 +63,7 @@ def test_what_a_study_itself_asks_is_answered_below_it(results_page):
 def test_the_remarks_on_tests_are_there(results_page):
     """Such as that a question was asked after a look at the data."""
     for study in (load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in PUBLISHED):
-        for test in tests_of(study):
+        for test in claim_tests(study):
             remark = " ".join((test.function.__doc__ or "").split()).rstrip(".")
             shown = f" (`{study.name}`: {remark})" if test.claim.printed else f". {remark}."
             assert not remark or shown in results_page

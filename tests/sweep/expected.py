@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import driver
-import optuna
 import pandas as pd
 import toy
 
@@ -21,7 +20,7 @@ def frame(folder: Path, **overrides: Any) -> pd.DataFrame:
     """The trials of an uninterrupted sweep, in the columns that its settings decide."""
     study = driver.study(**overrides)
     (folder / "toy.json").write_text("{}")
-    plan = Plan(study, TrialStore(folder), toy.describe, optuna.storages.InMemoryStorage())
+    plan = Plan(study, TrialStore(folder), toy.describe)
     plan.start(lambda job, outcome, reused: None)
     while not plan.finished:
         job = plan.take()

@@ -1,6 +1,5 @@
 """A plan of toys, run without Ray."""
 
-import optuna
 import toy
 
 from dml.sweep.plan.plan import Plan
@@ -13,9 +12,9 @@ def score(job):
     return {f"{name}/fine/recall@1": 1 - (margin - 0.3) ** 2}
 
 
-def start(study, store, storage=None):
+def start(study, store):
     ended = []
-    plan = Plan(study, store, toy.describe, storage or optuna.storages.InMemoryStorage())
+    plan = Plan(study, store, toy.describe)
     plan.start(lambda job, outcome, reused: ended.append((job, outcome, reused)))
     return plan, ended
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import optuna
 import toy
 
 from dml.sweep.plan.plan import Plan
@@ -16,7 +15,7 @@ from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 def simulate(study, root: Path, score=lambda job: 0.5, size=100, stop=None, published=None) -> Plan:
     """A plan whose trials have ended, or the first `stop` ones; `size` are the bytes of a model."""
     store, references = TrialStore(root / "store", snapshot_outcomes=published), References(root / "store", study.name)
-    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage())
+    plan = Plan(study, store, toy.describe)
     plan.start(lambda job, outcome, reused: references.add(job.key))
     count = 0
     while (job := plan.take()) is not None and count != stop:

@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import contextmanager
 
 import mlflow
-import optuna
 import toy
 from driver import place, study
 
@@ -26,7 +25,7 @@ class Sweep:
     def __init__(self, folder, uri, name="toys"):
         folder.mkdir(exist_ok=True)
         self.folder, self.study, self.place = folder, study(name=name), place(folder, uri, name=name)
-        self.plan = Plan(self.study, TrialStore(folder / "store"), toy.describe, optuna.storages.InMemoryStorage())
+        self.plan = Plan(self.study, TrialStore(folder / "store"), toy.describe)
         self.plan.start(lambda job, outcome, reused: None)
         self.live, self.job = LiveTable(self.plan), None
 

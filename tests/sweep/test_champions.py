@@ -17,8 +17,7 @@ from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import locked, write_json
 from dml.sweep.champions.data import all_images
-from dml.sweep.champions.spec import champion_spec
-from dml.sweep.champions.train import Wanted, train_champion
+from dml.sweep.champions.train import Wanted, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 
@@ -106,7 +105,7 @@ def test_a_label_file_takes_the_place_of_the_labels(packed, tmp_path):
 
 
 def test_the_winners_searched_settings_and_nothing_held_out():
-    of = study(search={"sampler": "tpe", "trials": 2}, training={**CONTENT["training"], "keep_checkpoints": ["last"]})
+    of = study(search={"sampler": "tpe", "trials": 2})
     cell = next(cell for cell in of.cells() if cell.rate == 0.4)
     settings = {"loss.margin": 0.3, "loss.reduction": "sum", "training.steps": 9}  # only the first is searched
     spec = champion_spec(of, cell, settings, 0.25, DIGESTS)
@@ -114,7 +113,6 @@ def test_the_winners_searched_settings_and_nothing_held_out():
     assert (spec.phase, spec.seed, spec.training.steps) == ("confirm", 3, 4)
     assert (spec.noise.model, spec.noise.rate) == ("uniform", 0.0)
     assert spec.evaluation.sets == ()
-    assert spec.training.keep_checkpoints == ()
 
 
 @pytest.mark.parametrize(("own", "expected"), [({}, 0.25), ({"settings": {"rate": 0.1}}, 0.1)])

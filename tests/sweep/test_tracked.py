@@ -145,12 +145,9 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
     assert found.study == "toys"
 
 
-def test_names_and_columns_are_what_differs(toy_study, tmp_path):
+def test_names_are_what_differs(toy_study, tmp_path):
     grid = {"training.batch.per_class": [2, 4]}
-    found, runs = shown(simulate(toy_study(noise=NOISE, grid=grid), tmp_path, score), tmp_path)
-    assert found.columns["params"] == ["loss", "rate", "training.batch.per_class"]
-    assert found.columns["metrics"][:3] == ["objective.mean", "share_kept", "objective.low"]
-    assert found.columns["metrics"][3:] == ["objective.high", "validation", "test/fine/recall@1.mean"]
+    _, runs = shown(simulate(toy_study(noise=NOISE, grid=grid), tmp_path, score), tmp_path)
     assert [run.name for run in runs["cell"]][:3] == [
         "triplet, per class 2, 0%",
         "triplet, per class 4, 0%",
@@ -160,17 +157,14 @@ def test_names_and_columns_are_what_differs(toy_study, tmp_path):
 
 def test_one_cell_has_the_methods_name(toy_study, tmp_path):
     one = toy_study(losses=["triplet"], search={"sampler": "fixed"})
-    found, runs = shown(simulate(one, tmp_path, score), tmp_path)
-    assert found.columns["params"] == ["loss", "rate"], "parallel coordinates need some"
-    assert not {"share_kept", "validation"} & set(found.columns["metrics"])
+    _, runs = shown(simulate(one, tmp_path, score), tmp_path)
     assert [run.name for run in runs["cell"]] == ["triplet, random + random"]
 
 
 def test_two_variants_of_a_loss_are_told_apart(toy_study, tmp_path):
     losses = [{"name": "triplet", "settings": {"margin": margin}} for margin in (0.1, 0.2)]
     study = toy_study(losses=losses, search={"sampler": "fixed"})
-    found, runs = shown(simulate(study, tmp_path, score), tmp_path)
-    assert found.columns["params"] == ["loss"]
+    _, runs = shown(simulate(study, tmp_path, score), tmp_path)
     assert [run.params["loss"] for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
     assert [run.name for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
 

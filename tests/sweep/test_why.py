@@ -16,9 +16,8 @@ from dml.sweep.why import explain, reasons
 
 def run_all(study, store, rates=None):
     """Finish every trial of a study without training."""
-    import optuna
 
-    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage(), rates=rates)
+    plan = Plan(study, store, toy.describe, rates=rates)
     plan.start(lambda job, outcome, reused: None)
     while (job := plan.take()) is not None:
         scores = {"validation/fine/recall@1": 0.5, "test/fine/recall@1": 0.5}

@@ -11,12 +11,11 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 from tracked import picture, runs
 
-from dml.tracking.connection import default_uri
+from dml.tracking.connection import default_uri, ui_addresses
 from dml.tracking.loading import model_folder
 from dml.tracking.registry import version_of
 from dml.tracking.runs import Model, Picture, Run
 from dml.tracking.sync import sync
-from dml.tracking.view import ui_addresses
 
 pytestmark = [
     pytest.mark.slow,

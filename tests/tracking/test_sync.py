@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import BAD_REQUEST, INTERNAL_ERROR, INVALID_PARAMETER_VALUE
+from mlflow.protos.databricks_pb2 import BAD_REQUEST, INTERNAL_ERROR
 from tracked import CURVE, START, cell, picture, runs, state, study, trial
 
 from dml.tracking.runs import KILLED, RUNNING, Picture, Run
@@ -255,18 +255,6 @@ def test_a_run_that_mlflow_rejects_delays_no_other_and_is_named(uri):
     bad = replace(trial(0), params={"x" * 300: 1})
     assert "exceeds the maximum length of 250 characters (triplet: trial 0)" in sync(picture(bad, trial(1)), uri)
     assert [run.info.status for run in runs(uri, "trial")[1] if run.data.tags["dml.key"] == "key-1"] == ["FINISHED"]
-
-
-def test_a_view_that_is_too_long_for_the_server_is_named_and_not_sent_again_and_again(uri, monkeypatch):
-    def fails(*given):
-        raise MlflowException("Tag value exceeds 5000 characters", INVALID_PARAMETER_VALUE)
-
-    monkeypatch.setattr(MlflowClient, "set_experiment_tag", fails)
-    began = time.monotonic()
-    assert "Tag value exceeds 5000 characters (the saved view)" in sync(picture(), uri, patience=20)
-    assert time.monotonic() - began < 15
-    monkeypatch.undo()
-    assert sync(picture(), uri) == ""
 
 
 @pytest.mark.parametrize("hours", [-24, 24])

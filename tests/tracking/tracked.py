@@ -10,7 +10,6 @@ from dml.tracking.runs import Picture, Run
 
 START = 1_700_000_000.0
 CURVE = [(5, {"validation/fine/recall@1": 0.5}), (10, {"validation/fine/recall@1": 0.75})]
-COLUMNS = {"params": ["loss", "rate"], "metrics": ["objective.mean", "objective.low", "test/fine/recall@1.mean"]}
 
 
 def study(**changes):
@@ -38,7 +37,7 @@ def picture(*trials, of_cell=None, **changes):
     """A study of one cell with these trials, or with two."""
     of_cell = of_cell or cell(parent=study(**changes))
     trials = trials or (trial(0), trial(1))
-    return Picture("study", [of_cell.parent, of_cell, *(replace(one, parent=of_cell) for one in trials)], COLUMNS)
+    return Picture("study", [of_cell.parent, of_cell, *(replace(one, parent=of_cell) for one in trials)])
 
 
 def runs(uri, kind=None):

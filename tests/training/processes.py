@@ -45,7 +45,9 @@ def _train(rank: int, spec: TrialSpec, data_root: Path, folder: Path, size: int,
         training.advance()
     result = training.result()
     parts = {"model": training.model, "loss": training.loss}
-    state = {name: {k: v.cpu().clone() for k, v in part.state_dict().items()} for name, part in parts.items()}
+    state: dict[str, dict[str, Any]] = {}
+    for name, part in parts.items():
+        state[name] = {k: v.cpu() if isinstance(v, torch.Tensor) else v for k, v in part.state_dict().items()}
     if training._filtering is not None:
         state["filter"] = training._filtering.state_dict()
     training.close()

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from dml import evaluation
 from dml.evaluation import evaluate
 from dml.training import data as trial_data
 from dml.training.data import open_data
@@ -147,44 +146,6 @@ def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
 
     assert score("nmi") != score("nmi", nmi_average="geometric")
     assert score("nmi+") != score("nmi+", over_clustering=2)
-    assert score("nmi") != score("nmi", clustering_start="random")
-
-
-def test_several_numbers_of_clusters_and_restarts(make_spec, data_root, tmp_path, monkeypatch):
-    wanted = {"metrics": ("recall@1", "nmi", "f1"), "sets": ("seen",), "clusters": (3, 20), "restarts": 4}
-    training = Training(make_spec(evaluation=wanted), data_root, tmp_path)
-    rows = training.data.evaluation_rows("seen")
-    x, y = training._evaluator.embed(rows), training.data.labels("fine", rows)
-    expected = evaluate(x, y, ["recall@1", "nmi", "f1"], restarts=4)
-    expected |= evaluate(x, y, ["nmi", "f1"], clusters=[3, 20], restarts=4)
-    assert training.evaluate() == {f"seen/fine/{name}": value for name, value in expected.items()}
-    asked = []
-    measure = evaluation.evaluate
-    monkeypatch.setattr(evaluation, "evaluate", lambda *a, **o: asked.append(o["restarts"]) or measure(*a, **o))
-    training.evaluate()
-    assert asked == [4]
-
-
-def test_the_scores_of_each_query_are_kept(make_spec, data_root, tmp_path, finish):
-    """Their mean over the queries that have a relevant image is the score."""
-    wanted = {"metrics": ("recall@1", "nmi", "map@r"), "sets": ("test", "seen"), "keep_per_query": True}
-    spec = make_spec(evaluation=wanted)
-    training = Training(
-        replace(spec, dataset=replace(spec.dataset, evaluate_on=("fine", "coarse"))), data_root, tmp_path
-    )
-    result = finish(training).result()
-    kept = np.load(tmp_path / "queries.npz")
-    levels = [f"{part}/{level}" for part in ("test", "seen") for level in ("fine", "coarse")]
-    keys = {f"{group}/{metric}" for group in levels for metric in ("recall@1", "map@r")}
-    assert set(kept) == {"test/index", "seen/index"} | keys
-    for key in keys:
-        assert np.nanmean(kept[key]) == pytest.approx(result.scores[key], abs=1e-6)
-    for part in ("test", "seen"):
-        np.testing.assert_array_equal(kept[f"{part}/index"], training.data.evaluation_rows(part))
-        rows = kept[f"{part}/index"]
-        x, y = training._evaluator.embed(rows), training.data.labels("fine", rows)
-        table = evaluate(x, y, ["map@r"], keep="return").per_query
-        np.testing.assert_allclose(kept[f"{part}/fine/map@r"], table["map@r"], rtol=1e-6)
 
 
 def test_each_confirmed_trial_leaves_the_scores_of_each_class(make_spec, data_root, tmp_path, finish):
@@ -200,12 +161,6 @@ def test_each_confirmed_trial_leaves_the_scores_of_each_class(make_spec, data_ro
         for metric in ("recall@1", "map@r"):
             mean = np.average(kept[f"{part}/fine/{metric}"], weights=queries)
             assert mean == pytest.approx(result.scores[f"{part}/fine/{metric}"], abs=1e-6)
-
-
-@pytest.mark.parametrize("settings", [{"phase": "tune", "evaluation": {"keep_per_query": True}}, {}])
-def test_single_queries_are_only_kept_if_asked_for_and_confirmed(make_spec, data_root, tmp_path, finish, settings):
-    finish(Training(make_spec(steps=1, **settings), data_root, tmp_path))
-    assert not (tmp_path / "queries.npz").exists()
 
 
 def test_embeddings_that_are_not_finite_are_an_error(make_spec, data_root, tmp_path):

@@ -17,11 +17,22 @@ pytestmark = pytest.mark.slow
 PRISM = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
 
 
-@pytest.mark.parametrize("loss", ["triplet", "softmax"])
-@pytest.mark.parametrize("name", ["prism", "prism_vmf"])
-def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path, finish, loss, name):
-    spec = make_spec(loss, "random" if loss == "triplet" else None, "distance_weighted")
-    spec = replace(spec, filter=replace(PRISM, name=name))
+DROPPING = FilterSpec("sub_centers", {"angle": 88, "warm_up": 2})
+VMF = replace(PRISM, name="prism_vmf")
+
+
+@pytest.mark.parametrize(
+    ("part", "loss", "settings"),
+    [
+        (PRISM, "triplet", {}),
+        (VMF, "softmax", {}),
+        (PRISM, "info_nce", {"memory": {"size": 50, "warm_up": 2}}),
+        (DROPPING, "arcface", {"centers": 3, "sampled": 0.9}),
+    ],
+)
+def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path, finish, part, loss, settings):
+    mined = "random" if loss == "triplet" else None
+    spec = replace(make_spec(loss, mined, "distance_weighted", loss_settings=settings), filter=part)
     whole = finish(Training(spec, data_root, tmp_path / "whole"))
     while True:  # a new object for each evaluation, as in a new process
         resumed = Training(spec, data_root, tmp_path / "broken")

@@ -4,8 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 
-from dml.evaluation import evaluate
+from dml import models
+from dml.data import DataError
+from dml.evaluation import augmented, evaluate
 from dml.training import free
 from dml.training.closed_form import KINDS, ClosedForm, apply
 
@@ -112,3 +116,60 @@ def test_classes_of_one_image_cannot_be_whitened():
     first = np.unique(labels, return_index=True)[1]
     found = free.choose({"good": features["good"][first]}, labels[first])
     assert found.chosen.projection in ("none", "components")
+
+
+def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():
+    features, labels = made(mirrored=False)
+    names = np.array([f"class {label:02}" for label in labels])
+    found = free.look(features, names, folds=3)
+    expected = {step: [] for step in ("as they are", "chosen", "re-ranked")}
+    for fold in range(3):
+        held_out = labels % 3 == fold
+        best = free.choose({name: given[~held_out] for name, given in features.items()}, labels[~held_out])
+        chosen = best.embed({name: given[held_out] for name, given in features.items()})
+        steps = (features["noise"][held_out, 0], chosen, augmented(chosen))
+        for step, rows in zip(expected, steps, strict=True):
+            expected[step].append(evaluate(np.asarray(rows), labels[held_out], ["map@r"])["map@r"])
+    assert {step: own["map@r"] for step, own in found.steps.items()} == pytest.approx(
+        {step: np.mean(own) for step, own in expected.items()}, abs=1e-6
+    )
+    assert found.steps["chosen"]["recall@1"] > found.steps["as they are"]["recall@1"] + 0.3
+    assert (found.images, found.classes, found.free.chosen.features) == (len(labels), CLASSES, "good")
+
+
+def test_a_look_leaves_out_what_has_no_label_or_no_second_image():
+    features, labels = made(mirrored=False)
+    observed = labels.copy()
+    observed[:3] = -1
+    alone = {name: np.concatenate([given, given[:1]]) for name, given in features.items()}
+    found = free.look(alone, np.append(observed, CLASSES))
+    again = free.look(features, observed)
+    assert (found.images, found.classes) == (again.images + 1, again.classes + 1)
+    with pytest.raises(ValueError, match="of 96 images, one for each label, got noise of 95, good of 95"):
+        free.look({name: given[1:] for name, given in features.items()}, labels)
+    with pytest.raises(ValueError, match="at least 4 classes of two images or more, got 3 among 4"):
+        free.look({name: given[:7] for name, given in features.items()}, np.array([0, 0, 1, 1, 2, 2, 3]))
+
+
+def test_features_of_files_are_those_of_the_layers_of_their_pixels(tmp_path):
+    draw, paths, squares = np.random.default_rng(0), [], []
+    for place, (height, width) in enumerate([(20, 30), (16, 16), (40, 12)]):
+        image = Image.fromarray(draw.integers(0, 256, (height, width, 3), dtype=np.uint8))
+        paths.append(tmp_path / f"{place}.png")
+        image.save(paths[-1])
+        squares.append(np.asarray(image.resize((16, 16), Image.Resampling.BILINEAR)))
+    torch.manual_seed(0)
+    found = free.features_of(paths, "small_conv", {"width": 4}, side=16)
+    torch.manual_seed(0)
+    layers = models.build("small_conv", embedding_size=1, image_size=16, layers=True, width=4).backbone.eval()
+    pixels = torch.from_numpy(np.stack(squares)).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        views = torch.stack([layers(pixels), layers(pixels.flip(-1))], dim=1).numpy()
+    assert list(found) == list(layers.widths)
+    np.testing.assert_allclose(np.concatenate(list(found.values()), axis=2), views, atol=1e-5)
+    assert free.features_of(paths, "small_conv", side=16, views="one")["last layer"].shape[1] == 1
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"broken\.png"):
+        free.features_of([tmp_path / "broken.png"], "small_conv", side=16)
+    with pytest.raises(ValueError, match="expected paths of images, got none"):
+        free.features_of([])

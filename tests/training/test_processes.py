@@ -8,7 +8,7 @@ import pytest
 import torch
 from processes import train
 
-from dml.training.collectives import share_of_batch
+from dml.training.collectives import share_of_batch, synchronised
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.types import FilterSpec
@@ -47,8 +47,10 @@ def test_processes_equal_one_after_20_steps(own_parts, make_spec, data_root, tmp
     assert_same(states)
 
 
-def test_processes_agree_on_what_a_filter_remembers_and_leaves_out(own_parts, make_spec, data_root, tmp_path, finish):
-    spec = make_spec("contrastive", "all", "hard", evaluation=EVALUATED, **PLAIN)
+def test_processes_agree_on_what_a_filter_and_a_loss_remember(own_parts, make_spec, data_root, tmp_path, finish):
+    """What the filter leaves out, the loss does not remember."""
+    memory = {"memory": {"size": 60, "warm_up": 3}}
+    spec = make_spec("contrastive", "all", "hard", loss_settings=memory, evaluation=EVALUATED, **PLAIN)
     prism = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
     spec = replace(spec, filter=prism)
     alone = finish(Training(spec, data_root, tmp_path / "one"))
@@ -58,6 +60,9 @@ def test_processes_agree_on_what_a_filter_remembers_and_leaves_out(own_parts, ma
     kept = found.diagnostics["kept_share"]
     assert kept == pytest.approx(alone.result().diagnostics["kept_share"], abs=1e-9)
     assert kept < 1
+    held = states[1]["loss"]["memory._extra_state"]
+    assert held["steps"] == 20
+    assert 32 <= round(kept * 20 * 16) - held["ring"]["written"] <= 48  # of the first three steps
 
 
 def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, make_spec, data_root, tmp_path):
@@ -99,3 +104,19 @@ def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
     monkeypatch.setattr("dml.training.collectives.rank_and_size", lambda: (0, 3))
     with pytest.raises(ValueError, match=r"training\.workers: a batch of 16 images .* 3 workers"):
         share_of_batch(16)
+
+
+def test_synchronised_batch_norm_keeps_activations():
+    """timm's `BatchNormAct2d` is a batch norm that also applies the activation. Evaluated, both need one process."""
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    model = timm.create_model("tf_efficientnet_lite0", num_classes=0).eval()
+    images = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        expected = model(images)
+        converted = synchronised(torch.nn.Sequential(model, torch.nn.BatchNorm1d(1280).eval()))
+        found = converted[0](images)
+    torch.testing.assert_close(found, expected)
+    norms = [m for m in converted.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    assert norms
+    assert all(isinstance(m, torch.nn.SyncBatchNorm) for m in norms)

@@ -238,20 +238,6 @@ def test_what_is_stored_is_pinned(golden, stored):
     golden.check("training", "train_from", recipes, values, defaults={}, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["max", "gem"])
-def test_another_pooling_goes_with_it(stored, packed, make_spec, data_root, tmp_path, finish, pooling):
-    path = data_root / "features.json"
-    folder = extract(packed, replace(PLAIN, pooling=pooling), tmp_path / "store", report=quiet)
-    listed = json.loads(path.read_text())["digits"] | {folder.name: {"folder": str(folder)}}
-    path.write_text(json.dumps({"digits": listed}))
-    spec = make_spec(steps=4, train_from=BLOCK, pooling=pooling, evaluation={"keep_embeddings": True})
-    finish(Training(spec, data_root, tmp_path))
-    kept = np.load(tmp_path / "embeddings.npz")
-    embedded = TrainedEmbedder(tmp_path / "model")(np.array(packed.images)[kept["index"]])
-    expected = torch.nn.functional.normalize(torch.from_numpy(kept["embeddings"])).numpy()
-    np.testing.assert_allclose(embedded, expected, atol=1e-5)
-
-
 TOKENS = {"patch_size": 2, "embed_dim": 12, "depth": 2, "num_heads": 2, "init_values": 1.0}
 WINDOWS = {"patch_size": 2, "embed_dim": 8, "window_size": 2, "depths": [1, 2], "num_heads": [1, 2]}
 

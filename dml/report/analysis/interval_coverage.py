@@ -32,7 +32,7 @@ from dml.report.results import Results
 from dml.types import ScoreKey
 
 SPLITS = "class splits, seeds, classes and searches"
-CORRECTED = "the variance is corrected for the training classes that splits share (Nadeau and Bengio 2003)"
+CORRECTED = "variance corrected for shared training classes (Nadeau and Bengio 2003)"
 CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 QUERIES = -1  # the row of `class_means` with each class's queries

@@ -26,13 +26,11 @@ from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.report.tuning import after_comma
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
-from dml.types import ScoreKey, value_text
 
 STATUS = {"finished": FINISHED, "failed": FAILED, "pruned": KILLED, "interrupted": KILLED, "running": RUNNING}
 PARTS = ("mean", "std", "low", "high")
 COUNTED = ("cells", "trials", "finished", "failed", "pruned", "seconds", "training_seconds")  # of summary.json
 COMMIT = ("dml.git_commit", "mlflow.source.git.commit")  # tags
-COLUMNS = 12  # of parameters and of metrics in the table of cells
 DIGITS = 4  # of a cell's scores, as shares of 1; more would fill the screen, and the trials have them all
 ERROR_LENGTH = 4000  # characters
 
@@ -55,7 +53,7 @@ def picture(results: Results, state: str = "finished") -> Picture:
         params = {**_place(results, name), **_chosen(results, name)}
         cell = Run("cell", names[name], study, status, *times, {"dml.cell": name}, params, own)
         runs += [cell, *(_trial(results, cell, row, state) for row in rows[name].to_dict("records"))]
-    return Picture(results.study.name, runs, columns(results))
+    return Picture(results.study.name, runs)
 
 
 def run_names(results: Results) -> dict[str, str]:
@@ -72,21 +70,6 @@ def _told(results: Results, name: str) -> list[str]:
     tuples = readable(" + ".join(filter(None, (m.positives, m.negatives))))
     share = results.level(*cell.noise_level) if results.own_labels else rate(cell.rate)
     return [readable(m.loss), tuples, m.filter, m.settings, noise_label(cell.noise), share, cell.dataset]
-
-
-def columns(results: Results) -> dict[str, list[str]]:
-    """The columns of the table of cells: the parameters in which cells differ, and the metrics that compare them."""
-    places = [_place(results, name) for name in results.cells]
-    keys = dict.fromkeys(key for place in places for key in place)
-    varying = [key for key in keys if len({value_text(place.get(key)) for place in places}) > 1]
-    study = results.study
-    levels = dict.fromkeys(level for dataset in study.datasets for level in dataset.evaluate_on)
-    part, listed = study.evaluation.sets[0], study.evaluation.metrics
-    scores = [f"{ScoreKey(part, level, metric)}.mean" for level in levels for metric in listed]
-    shares = ["share_kept"] if any(cell.rate for cell in results.cells.values()) else []
-    searched = ["validation"] if study.search.tunes else []
-    metrics = ["objective.mean", *shares, "objective.low", "objective.high", *searched, *scores]
-    return {"params": (varying or ["loss", "rate"])[:COLUMNS], "metrics": metrics[:COLUMNS]}
 
 
 def _place(results: Results, name: str) -> dict[str, Any]:

@@ -146,7 +146,6 @@ def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
     return replace(
         spec,
         noise=NoiseSpec(*whole.NO_NOISE),
-        training=replace(spec.training, keep_checkpoints=()),
         evaluation=EvaluationSpec(every=max(1, spec.training.steps // PARTS), sets=(), views=spec.evaluation.views),
         protocol=TrialSpec.protocol,
     )

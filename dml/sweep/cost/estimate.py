@@ -7,31 +7,33 @@ after the study's data stages ran.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dml.config import Ladder, Study, ladder
-from dml.config.stopping import tuning_every
+from dml import models
+from dml.config import Study
 from dml.counting import counted
 from dml.data import class_splits
-from dml.sweep.cost.model_size import kept_models
 from dml.sweep.cost.trial_costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.execution import cluster
 from dml.sweep.execution.capacity import fits
 from dml.sweep.inputs.extracting import bytes_to_store, stored_trainings
 from dml.sweep.inputs.rates import Rates
+from dml.sweep.plan.keys import canonical
 from dml.sweep.plan.plan import Plan
-from dml.sweep.plan.space import tuning_trials
+from dml.sweep.plan.space import strategy_of
+from dml.sweep.retention.models import kept_by_best, policy
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.optuna_storage import copied_storage
 from dml.sweep.store.trials import Outcome, TrialStore
 from dml.training.data import describe
+from dml.training.descriptions import describe_model
 from dml.training.frozen.opening import find_features
-from dml.types import Cell, TrialSpec
 
 LONG = 3600.0  # seconds above which a study is called long
 
@@ -131,7 +133,8 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], len(study.seeds) * study.splits
+    strategies, seeds = [strategy_of(study, cell) for cell in cells], len(study.seeds) * study.splits
+    tuning = [strategy.trials * study.splits if strategy else 0 for strategy in strategies]
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, snapshot_outcomes) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -139,11 +142,11 @@ def estimate(
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
-    each = [tune // study.splits for tune in tuning]
-    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, each, found, strict=True)]
-    whole = [tune * rungs.steps[-1] for tune, rungs in zip(tuning, ladders, strict=True)]
+    whole = [tune * spec.training.steps for tune, spec in zip(tuning, found, strict=True)]
+    pairs = zip(strategies, found, strict=True)
+    steps = [own.steps(spec.training.steps) * study.splits if own else 0 for own, spec in pairs]
     if costs:
-        shares = [rungs.cost * study.splits / own if own else 1.0 for rungs, own in zip(ladders, whole, strict=True)]
+        shares = [own / most if most else 1.0 for own, most in zip(steps, whole, strict=True)]
         work = zip(costs, tuning, shares, strict=True)
         mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
@@ -162,15 +165,9 @@ def estimate(
         bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
         models=kept.models,
         features=features,
-        steps=sum(rungs.cost for rungs in ladders) * study.splits,
+        steps=sum(steps),
         whole_steps=sum(whole),
     )
-
-
-def _ladder(study: Study, cell: Cell, trials: int, spec: TrialSpec) -> Ladder:
-    """The rungs of a cell's tuning trials. Those that search the number of steps count with the study's."""
-    steps = spec.training.steps if trials else 0
-    return ladder(study.search, trials, steps, tuning_every(study.search, study.evaluation.every, steps) or 0)
 
 
 def is_prepared(study: Study, root: Path) -> bool:
@@ -216,9 +213,52 @@ def _stored(
         ended += 1
 
     trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
-    with copied_storage(store, study.name) as storage:
-        known = Rates(root, store).known
-        Plan(
-            study, trials, lambda *asked: describe(root, *asked), storage, InitFromFinder(results, store), known
-        ).start(count)
+    known = Rates(root, store).known
+    Plan(study, trials, lambda *asked: describe(root, *asked), InitFromFinder(results, store), known).start(count)
     return ended
+
+
+@dataclass(frozen=True)
+class KeptModels:
+    """What `resources.keep_models` means for a study."""
+
+    policy: str  # `best`, `cells` or `all`
+    models: int  # that stay when the sweep ends
+    bytes_each: int  # of the largest one
+    bytes: int  # of all that stay
+    peak_bytes: int  # before the others are deleted: one for each cell and seed
+
+
+def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> KeptModels:
+    """Estimate the models that a study will keep. Builds each network without memory for its weights.
+
+    Parameters
+    ----------
+    manifests : `height`, `width` and `channels` of each dataset's images, as of `dml.sweep.cost.trial_costs.images_of`.
+
+    Raises
+    ------
+    ValueError : a network cannot be built for these images, or a file of its weights is missing.
+    """
+    cells, trained = study.cells(), len(study.seeds) * study.splits
+    sizes = []
+    for cell in cells:
+        training = spec_of(study, cell, manifests[cell.dataset]).training
+        network = describe_model(training, manifests[cell.dataset])["network"]
+        sizes.append(_bytes(canonical(models.find(training.backbone).without_weights(network))))
+    each = max(sizes)
+    chosen = policy(study, sum(sizes) * study.splits)
+    number, total = {
+        "best": (best := len(kept_by_best(cells)), best * each),
+        "cells": (len(cells) * study.splits, sum(sizes) * study.splits),
+        "all": (len(cells) * trained, sum(sizes) * trained),
+    }[chosen]
+    return KeptModels(chosen, number, each, total, sum(sizes) * trained)
+
+
+@cache
+def _bytes(network: str) -> int:
+    """The bytes of a network's weights."""
+    with torch.device("meta"):
+        model = models.build(**json.loads(network))
+    return sum(value.numel() * value.element_size() for value in model.state_dict().values())

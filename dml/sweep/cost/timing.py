@@ -122,9 +122,6 @@ def time_scores(spec: TrialSpec, images: int, length: int, threads: int = 1) -> 
             {level: torch.arange(rows) % CLASSES for level in spec.dataset.evaluate_on},
             metrics=list(wanted.metrics),
             over_clustering=wanted.over_clustering,
-            clusters=[None, *wanted.clusters],
-            clustering_start=wanted.clustering_start,
-            restarts=wanted.restarts,
         )
         return time.perf_counter() - started
 

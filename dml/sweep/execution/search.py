@@ -17,7 +17,7 @@ from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
 from dml.sweep.plan import keys, spec_json
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import storage_errors
 from dml.sweep.store.trials import FAILED, Outcome
@@ -55,10 +55,9 @@ class PlanStopper(Stopper):
         step, scores = json.loads(result["point"])
         curve = self.curves.setdefault(job.id, [])
         curve.append([step, scores])
-        with self.guarded():
-            if not result.get("outcome"):
+        if not result.get("outcome"):
+            with self.guarded():
                 self._on_evaluation(job, curve, float(result.get("time_total_s", 0.0)))
-            self._plan.report(job.id, step, scores)
         return False
 
     def stop(self, problem: BaseException) -> None:

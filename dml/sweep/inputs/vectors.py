@@ -37,7 +37,7 @@ def on_new_images(spec: TrialSpec) -> TrialSpec:
 
 def on_sets(spec: TrialSpec, sets: tuple[EvaluationSet, ...]) -> TrialSpec:
     """The confirmed trial with these evaluation sets, on the features of the whole backbone if it has activations."""
-    wanted = replace(spec.evaluation, sets=sets, keep_per_query=False)
+    wanted = replace(spec.evaluation, sets=sets)
     return replace(spec, phase="confirm", training=of_whole_backbone(spec.training), evaluation=wanted)
 
 

@@ -1,16 +1,52 @@
-"""The state of one cell in a sweep: its search, its confirmation, and their trials."""
+"""The life of a cell: it is tuned round by round, its best settings are chosen, and confirmed once per seed.
+
+Only validation classes decide. With `search.stop: best`, the best point of the best tuning trial's curve also says
+after how many steps the confirmed trials end. What a search proposes and which trials it pauses is its strategy's
+(`dml.sweep.plan.strategies`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
-from dml.sweep.plan.halving import Halving
-from dml.sweep.plan.jobs import Job, split_name
-from dml.sweep.plan.proposals import Proposals
-from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
-from dml.types import Cell
+from dml.config import Study, best_point, stops_at_best, value_of
+from dml.sweep.plan import specs
+from dml.sweep.plan.strategies import Result, Strategy
+from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome
+from dml.types import Cell, TrialSpec
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial of one cell, identified by `(cell, split, phase, number)`. Jobs with the same key share one result."""
+
+    id: str
+    index: int  # of the cell's state in the plan
+    cell: Cell
+    phase: str
+    number: int
+    seed: int
+    settings: Mapping[str, Any]
+    spec: TrialSpec
+    key: str
+    until: int | None = None  # steps after which it pauses; None: it trains to its end
+    split: int = 0  # the class split
+
+    @property
+    def cell_name(self) -> str:
+        """The cell's name, and its class split unless that is the first."""
+        return split_name(self.cell, self.split)
+
+
+class Ended(NamedTuple):
+    """A job that ended or paused."""
+
+    job: Job
+    outcome: Outcome
+    reused: bool  # the outcome was stored, or is that of another job
 
 
 @dataclass(eq=False)
@@ -19,12 +55,9 @@ class CellState:
 
     index: int  # in the plan
     cell: Cell
-    proposals: Proposals | None  # None: nothing is searched
-    rounds: list[range]  # of proposals
-    halving: Halving | None = None  # None: no trial pauses
+    strategy: Strategy | None  # None: nothing is tuned
     split: int = 0  # the class split
-    round: int = -1
-    open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
+    rounds_left: int = 0  # of the search, from the current one on
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     done: bool = False
@@ -34,33 +67,132 @@ class CellState:
         """The cell's name, and its class split unless that is the first."""
         return split_name(self.cell, self.split)
 
-    @property
-    def rounds_left(self) -> int:
-        """The number of rounds from the current one on."""
-        promotions = 0 if self.halving is None else len(self.halving.ladder.steps) - 1
-        return len(self.rounds) + promotions - self.round
-
-    def best(self, value: Callable[[Job, Outcome], float | None]) -> tuple[Job, Outcome] | None:
-        """The best tuning trial, the first one in a tie; None if no trial finished.
-
-        Parameters
-        ----------
-        value : returns what a trial counts with.
-        """
+    def best(self, study: Study) -> tuple[Job, Outcome] | None:
+        """The best tuning trial, the first one in a tie; None if no trial finished."""
         finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
-        return max(finished, key=lambda pair: -math.inf if (own := value(*pair)) is None else own, default=None)
+        return max(finished, key=lambda pair: -math.inf if (own := value(study, *pair)) is None else own, default=None)
+
+    def finished(self) -> list[tuple[Job, Outcome]]:
+        """The finished confirmations, in the order of the seeds."""
+        return [self.confirmed[n] for n in sorted(self.confirmed) if self.confirmed[n][1].status == FINISHED]
 
 
-def checked(outcome: Outcome, objective: str, value: float | None) -> Outcome:
-    """The outcome, or a failure if the trial finished or paused without a finite objective.
+class Make(Protocol):
+    """Makes a job of a cell."""
+
+    def __call__(
+        self, phase: str, number: int, seed: int, settings: Mapping[str, Any], until: int | None = None
+    ) -> Job: ...
+
+
+OnEnd = Callable[[Job, Outcome, bool], None]
+Offers = Generator[list[Job], Ended, None]
+
+
+def life(study: Study, state: CellState, make: Make, on_end: OnEnd) -> Offers:
+    """Tune in rounds, choose, confirm. Yields jobs that can run now, and is sent each one that ended or paused.
 
     Parameters
     ----------
-    value : what the trial counts with.
+    make : makes a job.
+    on_end : called for each trial that ended.
     """
+    chosen: dict[str, Any] = {}
+    if state.strategy is not None:
+        yield from _tune(study, state, state.strategy, make, on_end)
+        best = state.best(study)
+        if best is None:
+            return  # every trial of the search failed, so there is nothing to confirm
+        job, outcome = best
+        point = best_point(outcome.curve, objective(study, job)) if stops_at_best(study.search, job.phase) else None
+        chosen = {**job.settings, **({} if point is None else {specs.STOP_AT: point[0]})}
+    jobs = [make("confirm", number, seed, chosen) for number, seed in enumerate(study.seeds)]
+    yield from _round(study, jobs, state.confirmed, on_end)
+
+
+def _tune(study: Study, state: CellState, strategy: Strategy, make: Make, on_end: OnEnd) -> Offers:
+    """Run a strategy's rounds. What is paused at their end fell behind."""
+    paused: dict[int, Ended] = {}
+    rounds, state.rounds_left = strategy.rounds(), strategy.count
+    trials = next(rounds)
+    while True:
+        jobs = [make("tune", t.number, study.search.seed, t.settings, t.until) for t in trials]
+        ended = yield from _round(study, jobs, state.tuned, on_end)
+        paused = {n: one for n, one in {**paused, **ended}.items() if one.outcome.status == PAUSED}
+        state.rounds_left -= 1
+        try:
+            trials = rounds.send({number: _result(study, one) for number, one in ended.items()})
+        except StopIteration:
+            break
+    state.rounds_left = 0
+    for number in sorted(paused):
+        job, outcome, reused = paused[number]
+        state.tuned[number] = job, replace(outcome, status=PRUNED)
+        on_end(*state.tuned[number], reused)
+
+
+def _round(
+    study: Study, jobs: list[Job], ended: dict[int, tuple[Job, Outcome]], on_end: OnEnd
+) -> Generator[list[Job], Ended, dict[int, Ended]]:
+    """Offer jobs, and take what became of each until all have ended or paused; that, by number."""
+    waiting, offered, found = {job.number for job in jobs}, jobs, {}
+    while waiting:
+        job, outcome, reused = yield offered
+        offered = []
+        outcome = _checked(study, job, outcome if job.until is None else paused_at(outcome, job.until))
+        found[job.number] = Ended(job, outcome, reused)
+        waiting.discard(job.number)
+        if outcome.status != PAUSED:
+            ended[job.number] = job, outcome
+            on_end(job, outcome, reused)
+    return found
+
+
+def _result(study: Study, ended: Ended) -> Result:
+    job, outcome, _ = ended
+    counts = None if outcome.status == FAILED else value(study, job, outcome)
+    return Result(job.key, counts, outcome.status == PAUSED, outcome.lasting)
+
+
+def objective(study: Study, job: Job) -> str:
+    """The score that a trial maximises: on validation classes in `tune`, on the first set in `confirm`."""
+    return study.objective(job.cell.dataset, "validation" if job.phase == "tune" else "")
+
+
+def value(study: Study, job: Job, outcome: Outcome) -> float | None:
+    """What a trial counts with: its objective at the end, or the best on its curve (`search.stop`)."""
+    return value_of(study.search, job.phase, objective(study, job), outcome.scores, outcome.curve)
+
+
+def split_name(cell: Cell, split: int) -> str:
+    """A cell's name on one of its class splits, `<name>|split-2`; only the name for the first."""
+    return f"{cell.name}|split-{split}" if split else cell.name
+
+
+def paused_at(outcome: Outcome, steps: int) -> Outcome:
+    """The outcome as it was after so many steps, whatever came later; a failure, if it was not evaluated there."""
     if outcome.status not in (FINISHED, PAUSED):
         return outcome
-    if value is not None and math.isfinite(value):
+    curve = [point for point in outcome.curve if point[0] <= steps]
+    if not curve or curve[-1][0] != steps:
+        return replace(outcome, status=FAILED, error=f"the trial was not evaluated after {steps} steps", lasting=False)
+    share = steps / max(1, outcome.curve[-1][0])
+    return Outcome(
+        PAUSED,
+        scores=curve[-1][1],
+        curve=curve,
+        seconds=outcome.seconds * share,
+        started=outcome.started,
+        host=outcome.host,
+    )
+
+
+def _checked(study: Study, job: Job, outcome: Outcome) -> Outcome:
+    """The outcome, or a failure if the trial finished or paused without a finite objective."""
+    if outcome.status not in (FINISHED, PAUSED):
         return outcome
-    problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
-    return Outcome(**{**vars(outcome), "status": FAILED, "error": f"the objective {objective!r} {problem}"})
+    counts = value(study, job, outcome)
+    if counts is not None and math.isfinite(counts):
+        return outcome
+    problem = f"is {counts}" if counts is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
+    return replace(outcome, status=FAILED, error=f"the objective {objective(study, job)!r} {problem}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.files import replacing
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import Outcome

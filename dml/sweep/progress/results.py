@@ -16,7 +16,7 @@ import pandas as pd
 from dml.config import Study
 from dml.config.recorded import ATTRIBUTE, record
 from dml.config.stopping import best_point, stops_at_best
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
 

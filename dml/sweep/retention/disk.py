@@ -35,7 +35,7 @@ from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 KEY = re.compile(r"[0-9a-f]{64}")  # of a trial
 ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
-UNREADABLE = ".journal.unreadable"  # of a search's journal, see `optuna_storage`
+JOURNAL = (".journal", ".journal.unreadable")  # of searches; earlier versions kept them
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
 
@@ -205,11 +205,11 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
-    """What sweeps of studies that are gone left: search journals, lists and tables of trials."""
+    """What sweeps of studies that are gone left: journals, lists and tables of trials."""
     studies = studies_of(project)
     for path in sorted((project / "store/sweeps").glob("[!.]*")):
-        if path.name.endswith(UNREADABLE):
-            yield path, f"a search of {path.name.removesuffix(UNREADABLE)} that could not be read"
+        if path.name.endswith(JOURNAL):
+            yield path, "the journal of a search, which is rebuilt from its trials"
             continue
         study = ENDING.sub("", path.name)
         if study not in (path.name, *studies) and path.suffix != ".lock":

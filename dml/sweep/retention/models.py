@@ -24,8 +24,7 @@ from pathlib import Path
 from dml.config import Study
 from dml.config.for_use import comparable, for_use
 from dml.files import Locked, locked, read_json, write_text
-from dml.sweep.plan.choosing import finished, ranking
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.references import MODELS_SUFFIX, known_keys
 from dml.sweep.store.storages import models_of_others
@@ -57,7 +56,7 @@ def best_model(plan: Plan) -> Job | None:
 
     Of the first cell by validation score with a model, of the first dataset.
     """
-    return next(iter(_best_models(plan, for_use(plan.cells)[:1], ranking(plan))), None)
+    return next(iter(_best_models(plan, for_use(plan.cells)[:1], plan.ranking())), None)
 
 
 def kept_by_best(cells: Sequence[Cell]) -> list[list[int]]:
@@ -88,8 +87,8 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     elif chosen == "cells":
         kept = [job for index in complete if (job := _best_seed(plan, index)) is not None]
     else:
-        kept = list(_best_models(plan, kept_by_best(plan.cells), [i for i in ranking(plan) if i in complete]))
-    own = {job.key for index in complete for job, _ in finished(plan, index)}
+        kept = list(_best_models(plan, kept_by_best(plan.cells), [i for i in plan.ranking() if i in complete]))
+    own = {job.key for index in complete for job, _ in plan.states[index].finished()}
     keep = {job.key for job in kept} | (own & set(needed))
     drop = own - keep
     content = {"policy": chosen, "keep": sorted(keep), "drop": sorted(drop)}
@@ -133,7 +132,7 @@ def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) ->
     The number of deleted models, and their bytes.
     """
     others = [path for path in (store.root / "sweeps").glob("*.lock") if path.stem != study]
-    if any(is_locked(path) for path in others if not path.is_symlink()):  # Optuna's lock of a journal is a link
+    if any(is_locked(path) for path in others):
         return 0, 0
     for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
         shutil.rmtree(left, ignore_errors=True)
@@ -159,18 +158,18 @@ def missing(plan: Plan) -> int:
     """How many finished confirmations have no model here although the study says `keep_models: all`."""
     if plan.study.resources.keep_models != "all":
         return 0
-    return sum(len(finished(plan, i)) - len(_with_model(plan, i)) for i in range(len(plan.states)))
+    return sum(len(plan.states[i].finished()) - len(_with_model(plan, i)) for i in range(len(plan.states)))
 
 
 def _best_seed(plan: Plan, index: int) -> Job | None:
     """The cell's trial with the highest objective among those with a model, the first one in a tie."""
     present = {job.key for job in _with_model(plan, index)}
-    pairs = [pair for pair in finished(plan, index) if pair[0].key in present]
+    pairs = [pair for pair in plan.states[index].finished() if pair[0].key in present]
     return max(pairs, key=lambda pair: pair[1].scores[plan.objective(pair[0])])[0] if pairs else None
 
 
 def _with_model(plan: Plan, index: int) -> list[Job]:
-    found = (job for job, _ in finished(plan, index))
+    found = (job for job, _ in plan.states[index].finished())
     return [job for job in found if has_model(plan.store, job.key)]
 
 

@@ -16,8 +16,7 @@ def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
     ----------
     folder : of the snapshots (`docs/results`).
     """
-    # DML_PUBLISHED is the earlier name
-    if "off" in (os.environ.get("DML_SNAPSHOTS"), os.environ.get("DML_PUBLISHED")):
+    if os.environ.get("DML_SNAPSHOTS") == "off":
         return {}
     found = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())
     return {key: Outcome(FINISHED, **content, host="published") for key, content in found}

@@ -183,7 +183,8 @@ def extract(
         seconds = time.monotonic() - started
         size: dict[str, Any] = {"features": shape[0]} if work.block is None else {"shape": list(shape)}
         if training.layers:
-            size["layers"] = list(_network(work.backbone, partial / BACKBONE, "cpu").widths.items())  # in their order
+            network: Any = _network(work.backbone, partial / BACKBONE, "cpu")
+            size["layers"] = list(network.widths.items())  # in their order
         files.write_json(partial / MANIFEST, {"images": len(packed.images), **size, "recipe": made})
         for mark in (partial / "done").iterdir():
             mark.unlink()

@@ -61,7 +61,6 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
         "stored": training.frozen_precision,
         "device": training.device,
         **divided,
-        **({} if training.pooling is None else {"pooling": training.pooling}),
         **({"layers": True} if training.layers else {}),
         "versions": {
             "features": version,

@@ -11,8 +11,7 @@ from dml.data import DataError
 from dml.losses import Triplet
 from dml.sweep.cost import estimate as estimating
 from dml.sweep.cost import trial_costs as costs
-from dml.sweep.cost.estimate import Estimate, duration_text, estimate, size_text
-from dml.sweep.cost.model_size import kept_models
+from dml.sweep.cost.estimate import Estimate, duration_text, estimate, kept_models, size_text
 from dml.sweep.cost.timing import Timing, time_scores, time_steps
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import keys
@@ -63,12 +62,11 @@ def describe(*asked):
     [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
-    import optuna
 
     study = Study(
         **{**STUDY, "search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
     )
-    plan = Plan(study, TrialStore(tmp_path), describe, optuna.storages.InMemoryStorage())
+    plan = Plan(study, TrialStore(tmp_path), describe)
     found = cost(tmp_path, search=search, training={**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}})
     assert found.trials == plan.total
     assert (found.cells, found.confirming) == (2, 6)

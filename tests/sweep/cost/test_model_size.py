@@ -3,7 +3,7 @@
 import pytest
 
 from dml import models
-from dml.sweep.cost.model_size import kept_models
+from dml.sweep.cost.estimate import kept_models
 from dml.sweep.retention.models import SMALL
 from dml.training.model_files import save_model
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import optuna
 import pytest
 import toy
 
@@ -29,7 +28,7 @@ class Trial:
 @pytest.fixture
 def sweep(toy_study, tmp_path):
     """A searcher, its watch, and the lists of what ended and of what was resumed."""
-    plan = Plan(toy_study(), TrialStore(tmp_path), toy.describe, optuna.storages.InMemoryStorage())
+    plan = Plan(toy_study(), TrialStore(tmp_path), toy.describe)
     ended, resumed = [], []
     plan.start(lambda job, outcome, reused: ended.append((job, outcome)))
     stopper = PlanStopper(plan, lambda *evaluation: None)

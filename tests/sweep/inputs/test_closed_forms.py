@@ -148,11 +148,11 @@ def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(ro
             given = packed.images[:] / 255.0
             views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])], axis=1)
             views -= views[rows].mean(axis=(0, 1))
-            free = choose({"pixels": views[rows]}, own["observed"].to_numpy(), "recall@1")
-            embeddings = free.embed({"pixels": views[tested]})
+            free = choose({"last layer": views[rows]}, own["observed"].to_numpy(), "recall@1")
+            embeddings = free.embed({"last layer": views[tested]})
             again = augmented(embeddings).numpy()
             scores.append([evaluate(x, fine[tested], ["recall@1"])["recall@1"] for x in (embeddings, again)])
-            chosen.append(free.chosen.text)
+            chosen.append(str(free.chosen))
         for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
             assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
         assert by_name[rate, "pixels, free"]["chosen"] == chosen

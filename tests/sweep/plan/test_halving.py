@@ -3,19 +3,19 @@
 import itertools
 import json
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-import optuna
 import pytest
 import toy
 
-from dml.config import Ladder, ladder
+from dml.config import SearchSection
 from dml.snapshots import table
-from dml.sweep.plan import keys, specs
-from dml.sweep.plan.halving import paused_at, promotions
+from dml.sweep.plan.cells import paused_at
+from dml.sweep.plan.halving import Halving, Ladder, ladder, promotions
 from dml.sweep.plan.plan import Plan
-from dml.sweep.plan.space import space_of
+from dml.sweep.plan.strategies import Result, Trial
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome, TrialStore
 
@@ -114,16 +114,16 @@ def study(toy_study):
 class Machine:
     """Runs a plan's trials in any order on several slots; a paused trial keeps the steps that it has."""
 
-    def __init__(self, study, root, curve, storage=None, fails=lambda job: None):
+    def __init__(self, study, root, curve, fails=lambda job: None):
         self.store, self.curve, self.fails = TrialStore(root), curve, fails
         self.steps = {}  # key -> steps that it has trained
         self.trained = 0
         self.ended = []
-        self.study, self.storage = study, storage or optuna.storages.InMemoryStorage()
+        self.study = study
         self.open()
 
     def open(self):
-        self.plan = Plan(self.study, self.store, toy.describe, self.storage)
+        self.plan = Plan(self.study, self.store, toy.describe)
         self.plan.start(lambda job, outcome, reused: self.ended.append((job, outcome)))
 
     def run(self, choose=lambda running: 0, slots=1, limit=None):
@@ -208,20 +208,17 @@ def test_order_and_speed_change_nothing(study, tmp_path, sampler, stop):
 
 @pytest.mark.parametrize("cut", range(16))
 def test_a_killed_search_promotes_the_same_trials(study, tmp_path, cut):
-    """With Optuna's storage and without it; no step is trained twice."""
+    """No step is trained twice."""
     expected = Machine(study(), tmp_path / "whole", learning).run()
-    for kept in (True, False):
-        machine = Machine(study(), tmp_path / f"cut-{kept}", learning).run(slots=2, limit=cut)
-        if not kept:
-            machine.storage = optuna.storages.InMemoryStorage()
-        machine.open()
-        machine.run(slots=3)
-        assert machine.table().equals(expected.table())
-        assert machine.trained == expected.trained
-        machine.ended.clear()
-        machine.open()
-        assert machine.plan.finished, "nothing runs again"
-        assert len(machine.ended) == 11
+    machine = Machine(study(), tmp_path / "cut", learning).run(slots=2, limit=cut)
+    machine.open()
+    machine.run(slots=3)
+    assert machine.table().equals(expected.table())
+    assert machine.trained == expected.trained
+    machine.ended.clear()
+    machine.open()
+    assert machine.plan.finished, "nothing runs again"
+    assert len(machine.ended) == 11
 
 
 def test_failing_trials_give_their_places_to_the_next_best(study, tmp_path):
@@ -273,11 +270,26 @@ def test_with_stop_best_no_stopped_trial_was_better(study, tmp_path):
     assert stop == next(step for step, s in machine.plan.best(0)[1].curve if s[KEY] == best)
 
 
-def test_the_sampler_sees_one_value_of_each_trial_after_equal_steps(study, tmp_path):
-    machine = Machine(study(), tmp_path, learning).run()
-    told = machine.plan.states[0].proposals._study.get_trials(deepcopy=False)
-    jobs = {job.number: job for job, _ in machine.plan.ended() if job.phase == "tune"}
-    assert [trial.value for trial in told] == [learning(jobs[n], 10) for n in range(9)]
+def test_a_sampler_is_told_one_value_of_each_trial_after_equal_steps():
+    class Proposing:
+        trials, count, told = 9, 2, []
+
+        def rounds(self):
+            for numbers in (range(4), range(4, 9)):
+                self.told.append((yield [Trial(n, {}) for n in numbers]))
+
+    search = SearchSection(early_stopping="halving", first_rung=0.0)
+    halving, reached = Halving(Proposing(), search, STEPS, EVERY), []
+    rounds, results = halving.rounds(), None
+    with suppress(StopIteration):
+        while True:
+            trials = list(rounds.send(results))
+            until = trials[0].until or STEPS
+            reached.append((until, len(trials)))
+            results = {t.number: Result(str(t.number), t.number + until / 100, until < STEPS) for t in trials}
+    assert reached == [(10, 4), (10, 5), (30, 3), (90, 1)]
+    told = [{number: result.value for number, result in one.items()} for one in Proposing.told]
+    assert told == [{n: n + 0.1 for n in range(4)}, {n: n + 0.1 for n in range(4, 9)}]
 
 
 # Keys, and what searches share
@@ -288,18 +300,6 @@ def test_keys_are_those_of_a_search_without_early_stopping(study, tmp_path):
     whole = Machine(study({"sampler": "grid", "trials": 9}), tmp_path / "b", learning).run()
     tuned = [[job.key for job, _ in m.plan.ended() if job.phase == "tune"] for m in (halved, whole)]
     assert tuned[0] == tuned[1]
-
-
-def test_the_name_of_a_search_without_early_stopping_stays(study, tmp_path):
-    """It is what it was before there was early stopping, so Optuna's journals stay valid."""
-    own = study({"trials": 9})
-    planned = Machine(own, tmp_path, learning).plan
-    (cell,) = own.cells()
-    spec = specs.build(own, cell, "tune", 0, {}, planned._data(cell, 0, "tune", 0))
-    fields = {"sampler": "tpe", "objective": "recall@1", "level": None, "pruner": "none", "seed": 0}
-    terms = {name: repr(space) for name, space in space_of(own, cell).items()}
-    identity = keys.digest([keys.key(spec), fields, 9, terms])
-    assert planned.states[0].proposals._study.study_name == f"toys|{cell.name}|{identity[:8]}"
 
 
 @pytest.mark.parametrize("stop", ["last", "best"])

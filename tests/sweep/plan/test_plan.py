@@ -1,7 +1,6 @@
 import itertools
 from types import SimpleNamespace
 
-import optuna
 import pytest
 from planned import finish, score, start
 
@@ -37,13 +36,12 @@ def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_pa
 
 
 def test_without_refitting_the_confirmed_trials_take_the_images_of_tuning(toy_study, tmp_path):
-    store, storage = TrialStore(tmp_path), optuna.storages.InMemoryStorage()
-    refit, _ = start(toy_study(), store, storage)
+    store = TrialStore(tmp_path)
+    refit, _ = start(toy_study(), store)
     finish(refit)
-    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store, storage)
+    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store)
     ran = finish(plan)
     assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2
-    assert len(optuna.get_all_study_summaries(storage)) == 2, "the searches of the two cells are shared"
     assert {job.spec.dataset.labels for job in ran} == {"uniform-0.0-0-tune", "uniform-0.0-1-tune"}
     assert {job.settings["loss.margin"] for job in ran} <= {job.settings["loss.margin"] for job, _ in refit.ended()}
 
@@ -78,9 +76,8 @@ def test_only_what_is_new_runs(toy_study, tmp_path, change, new):
 def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(toy_study, tmp_path, cut):
     whole, _ = start(toy_study(), TrialStore(tmp_path / "whole"))
     finish(whole)
-    storage = optuna.storages.InMemoryStorage()
-    finish(start(toy_study(), TrialStore(tmp_path / "cut"), storage)[0], limit=cut)
-    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"), storage)
+    finish(start(toy_study(), TrialStore(tmp_path / "cut"))[0], limit=cut)
+    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"))
     assert len(finish(plan)) == 10 - cut
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 
@@ -118,16 +115,15 @@ def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
 
 
 def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
-    storage = optuna.storages.InMemoryStorage()
     store = TrialStore(tmp_path)
-    plan, _ = start(toy_study(), store, storage)
+    plan, _ = start(toy_study(), store)
     unlucky, doomed = plan.take(), plan.take()
     plan.end(unlucky.id, Outcome(FAILED, error="a full disk", lasting=False))
     lasting = Outcome(FAILED, error="nan")
     store.write(doomed.key, lasting)
     plan.end(doomed.id, lasting)
     finish(plan)
-    again, _ = start(toy_study(), store, storage)
+    again, _ = start(toy_study(), store)
     assert identity(finish(again)[0]) == identity(unlucky)
     rows = {identity(job): outcome.status for job, outcome in again.ended()}
     assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from dml.sweep.plan.space import grid, space_of
+from dml.sweep.plan.space import space_of
+from dml.sweep.plan.strategies import Grid
 from dml.types import Choice, LogUniform, Uniform
 
 
@@ -27,7 +28,7 @@ def test_fixed_searches_nothing(toy_study):
 @pytest.mark.parametrize("budget", range(1, 40))
 def test_a_grid_stays_within_its_budget_and_bounds(budget):
     spaces = {"a": Uniform(0.1, 0.5), "b": LogUniform(1e-4, 1e-1), "c": Choice(("x", "y"))}
-    points = grid(spaces, budget)
+    points = Grid(spaces, budget).points
     assert 1 <= len(points) <= budget
     assert len({tuple(point.items()) for point in points}) == len(points)
     for point in points:
@@ -36,7 +37,7 @@ def test_a_grid_stays_within_its_budget_and_bounds(budget):
 
 
 def test_a_grid_has_the_ends_and_equal_steps():
-    assert [p["a"] for p in grid({"a": Uniform(0, 1)}, 5)] == [0, 0.25, 0.5, 0.75, 1]
-    logs = [math.log10(p["a"]) for p in grid({"a": LogUniform(1e-4, 1)}, 5)]
+    assert [p["a"] for p in Grid({"a": Uniform(0, 1)}, 5).points] == [0, 0.25, 0.5, 0.75, 1]
+    logs = [math.log10(p["a"]) for p in Grid({"a": LogUniform(1e-4, 1)}, 5).points]
     assert logs == pytest.approx([-4, -3, -2, -1, 0])
-    assert grid({"a": Uniform(0, 1)}, 1) == [{"a": 0.5}]
+    assert Grid({"a": Uniform(0, 1)}, 1).points == [{"a": 0.5}]

@@ -23,14 +23,13 @@ def test_settings_are_filled_into_their_rooms(toy_study):
 
 
 def test_tuning_sees_validation_classes_only(toy_study):
-    kept = dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), True)
-    wanted = {"metrics": ["recall@1", "nmi"], "sets": ["test", "seen"], "clusters": [3, 9], "restarts": 2}
+    kept = dict.fromkeys(("keep_embeddings", "keep_start_embeddings"), True)
+    wanted = {"metrics": ["recall@1", "nmi"], "sets": ["test", "seen"]}
     study = toy_study(evaluation={**wanted, **kept})
     assert spec(study).evaluation.sets == ("validation",)
     assert not any(getattr(spec(study).evaluation, name) for name in kept)
-    assert (spec(study).evaluation.clusters, spec(study).evaluation.restarts) == ((), 2)
     confirmed = spec(study, phase="confirm").evaluation
-    assert (confirmed.sets, confirmed.clusters) == (("test", "seen"), (3, 9))
+    assert confirmed.sets == ("test", "seen")
     assert all(getattr(confirmed, name) for name in kept)
 
 
@@ -46,8 +45,8 @@ def test_the_protocol_is_that_of_confirmed_trials(toy_study):
 def test_a_spec_survives_json(toy_study):
     study = toy_study(
         losses=["triplet", {"name": "softmax"}],
-        training={"steps": 7, "keep_checkpoints": ["last"], "backbone": {"settings": {"width": 4}}},
-        evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"], "clusters": [4]},
+        training={"steps": 7, "backbone": {"settings": {"width": 4}}},
+        evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"]},
     )
     for cell in study.cells():
         built = specs.build(study, cell, "confirm", 3, {"loss.margin": 0.5}, DIGESTS)

@@ -2,15 +2,13 @@
 
 import json
 
-import optuna
 import pandas as pd
 import pytest
 import toy
 
 from dml.snapshots import table
-from dml.sweep.champions.spec import champion_spec
+from dml.sweep.champions.train import champion_spec
 from dml.sweep.plan import keys, spec_json, specs
-from dml.sweep.plan.choosing import validation
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
@@ -35,8 +33,8 @@ def study(toy_study):
     return make
 
 
-def start(study, store, storage=None):
-    plan = Plan(study, store, toy.describe, storage or optuna.storages.InMemoryStorage())
+def start(study, store):
+    plan = Plan(study, store, toy.describe)
     plan.start(lambda job, outcome, reused: None)
     return plan
 
@@ -78,14 +76,12 @@ def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_pa
     best, outcome = plan.best(0)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
-    assert validation(plan, 0) == plan.value(best, outcome) == pytest.approx(0.6)
+    assert plan.validation(0) == plan.value(best, outcome) == pytest.approx(0.6)
     for job in confirmed(plan):
         assert job.settings == {**best.settings, "training.stop_at": peak}
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
         assert job.spec.evaluation.every == 5
         assert not job.spec.evaluation.at_start
-    told = plan.states[0].proposals._study.get_trials(deepcopy=False)
-    assert [trial.value for trial in told] == pytest.approx([0.5, 0.6, 0.5])
     frame = trials_frame(plan.study, plan)
     assert frame["objective"][frame["phase"] == "tune"].tolist() == pytest.approx([0.5, 0.6, 0.5])
     assert {json.loads(text)["training.stop_at"] for text in frame["settings"][frame["phase"] == "confirm"]} == {peak}
@@ -159,7 +155,7 @@ def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cu
     whole = start(study(), TrialStore(tmp_path / "whole"))
     finish(whole, rises_then_falls(10))
     finish(start(study(), TrialStore(tmp_path / "cut")), rises_then_falls(10), limit=cut)
-    plan = start(study(), TrialStore(tmp_path / "cut"))  # Optuna's storage is lost too
+    plan = start(study(), TrialStore(tmp_path / "cut"))
     assert len(finish(plan, rises_then_falls(10))) == 5 - cut
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 

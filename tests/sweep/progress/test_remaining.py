@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dml.sweep.progress.remaining import Remaining
+from dml.sweep.progress.display import Remaining
 
 
 class Clock:

@@ -10,7 +10,7 @@ import pytest
 from simulated import models, simulate, write_model
 
 from dml.config import InitFromSection
-from dml.files import locked, write_text
+from dml.files import locked
 from dml.sweep.finishing import Tidying, write_results
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import trials_frame
@@ -20,7 +20,6 @@ from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored, owner
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
-from dml.sweep.store.optuna_storage import journal_of
 from dml.sweep.store.storage_errors import StorageError
 from dml.sweep.store.trials import TrialStore
 
@@ -173,18 +172,6 @@ def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
         other.wait()
     with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
         assert delete_dropped(plan.store, "toys")[0] == 2
-
-
-def test_the_search_of_a_sweep_that_was_killed_does_not_run(toy_study, tmp_path, capsys):
-    """Optuna's lock of a journal is a link to it, which a killed sweep leaves."""
-    plan = simulate(toy_study(), tmp_path, score)
-    journal = journal_of(tmp_path / "store", "other")
-    write_text(journal, "a search\n")
-    journal.with_name("other.journal.lock").symlink_to(journal)
-    end(plan, tmp_path)
-    assert len(models(tmp_path)) == 2
-    assert journal.read_text() == "a search\n"
-    assert "no model is deleted" not in capsys.readouterr().err
 
 
 KILL = """

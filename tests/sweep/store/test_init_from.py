@@ -3,7 +3,6 @@
 import itertools
 import json
 
-import optuna
 import pandas as pd
 import pytest
 import toy
@@ -152,7 +151,7 @@ def test_a_deleted_model_is_named(starts, tmp_path):
 
 def test_a_key_contains_the_weights_and_not_their_place(toy_study):
     def key(start, head=None):
-        section = {"steps": 10, "start": {"path": "somewhere.pt", "head": head}} if start else {"steps": 10}
+        section = {"steps": 10, "init_from": {"path": "somewhere.pt", "head": head}} if start else {"steps": 10}
         study = toy_study(training=section)
         find = lambda section, dataset, seed: InitFromSpec(*start, section.head)  # noqa: E731
         built = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS, find)
@@ -191,14 +190,14 @@ def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study,
 
 
 def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
-    study = toy_study(training={"steps": 10, "start": {"path": "mine.pt"}})
+    study = toy_study(training={"steps": 10, "init_from": {"path": "mine.pt"}})
     asked = []
 
     def find(section, dataset, seed):
         asked.append((section.path, dataset, seed))
         return InitFromSpec(f"weights {seed}", section.path)
 
-    plan = Plan(study, TrialStore(tmp_path), toy.describe, optuna.storages.InMemoryStorage(), find)
+    plan = Plan(study, TrialStore(tmp_path), toy.describe, find)
     plan.start(lambda job, outcome, reused: None)
     assert plan.take().spec.training.init_from == InitFromSpec("weights 0", "mine.pt")
     assert set(asked) == {("mine.pt", "digits", 0)}

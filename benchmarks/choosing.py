@@ -1,0 +1,87 @@
+"""What choosing by wrong labels costs, for `docs/benchmarks/regime.md`.
+
+    python benchmarks/choosing.py CACHE [--seeds 2]
+
+Of each case of `benchmarks/free.py`, whose results are in CACHE, a rule chooses among the candidates of the last layer
+by the scores of held-out training classes. What that costs is the test score of the candidate that is best on the test
+classes (by MAP@R), minus that of the chosen one. The rules:
+
+- labels as observed, by MAP@R or R@1 of all held-out classes: what `dml` does;
+- the same labels of a quarter of the held-out classes, or without the images that an audit suspects;
+- true labels of the same held-out images, which nobody has: an oracle.
+
+Tuning trials of a study cannot be judged so: they are scored on validation classes only.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import free as steps
+import numpy as np
+import pandas as pd
+
+RULES = {
+    "as observed, MAP@R": ("held out, observed", "map@r"),
+    "as observed, R@1": ("held out, observed", "recall@1"),
+    "as observed, MAP@R, a quarter of the classes": ("quarter, observed", "map@r"),
+    "as observed, MAP@R, without suspects": ("unsuspected, observed", "map@r"),
+    "true labels (an oracle), MAP@R": ("held out, true", "map@r"),
+    "true labels (an oracle), R@1": ("held out, true", "recall@1"),
+}
+
+
+def costs(record: Mapping[str, Any], rule: tuple[str, str]) -> np.ndarray:
+    """R@1 and MAP@R (2,), in points: of the best candidate of the last layer, by MAP@R, minus the chosen one."""
+    able = [one for one in record["candidates"] if one["layer"] == steps.LAST]
+    best = max(able, key=lambda one: one["test"][1])
+    chosen = steps.best(*rule, layers=False)(record)
+    return 100 * (np.array(best["test"]) - chosen["test"])
+
+
+def agreement(record: Mapping[str, Any], rule: tuple[str, str]) -> float:
+    """The rank correlation of a rule's scores with the test scores, over the candidates of the last layer."""
+    judge, metric = rule
+    place = steps.METRICS.index(metric)
+    able = [one for one in record["candidates"] if one["layer"] == steps.LAST]
+    held = pd.Series([np.mean([half[place] for half in one[judge]]) for one in able])
+    return float(held.rank().corr(pd.Series([one["test"][place] for one in able]).rank()))
+
+
+def free_table(found: Mapping[tuple[Any, ...], Mapping[str, Any]]) -> str:
+    """A row a rule, over cases with correct labels and with wrong ones."""
+    groups = {
+        "correct labels": [r for case, r in found.items() if not case[4] and case[3] != "given"],
+        "wrong labels": [r for case, r in found.items() if case[4] or case[3] == "given"],
+    }
+    lines = ["| chosen by | " + " | ".join(f"{name}, {len(own)} cases" for name, own in groups.items()) + " |"]
+    lines += ["|" + "---|" * (1 + len(groups))]
+    for name, rule in RULES.items():
+        cells = []
+        for own in groups.values():
+            if not own:
+                cells.append("")
+                continue
+            each = np.array([costs(record, rule) for record in own])
+            ranks = np.mean([agreement(record, rule) for record in own])
+            mean, worst = each.mean(axis=0), each.max(axis=0)
+            cells.append(
+                f"{mean[0]:.1f} / {mean[1]:.1f} (at most {worst[0]:.1f} / {worst[1]:.1f}), rank correlation {ranks:.2f}"
+            )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("--seeds", type=int, default=2)
+    arguments = parser.parse_args()
+    print(free_table(steps.results(arguments.cache, Path(), arguments.seeds, stored=True)))
+
+
+if __name__ == "__main__":
+    main()
