@@ -1,11 +1,13 @@
 """`resize: network`: the pixels that a study's networks were trained for, as if they were written out."""
 
 import pytest
+import yaml
 
 from dml.config import ConfigError, load_study, study_from
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.models import pixels_of
+from dml.pipeline import resolve
 from dml.sweep.plan import keys, specs
 from dml.sweep.retention.disk import packed_by
 
@@ -70,6 +72,19 @@ def test_what_is_kept_on_disk_is_that_of_the_network(tmp_path):
     own = pixels_of([("efficientnet_lite0", {})])
     how = {"side": own.side, "interpolation": own.interpolation}
     assert packed_by(tmp_path / "s.yaml") == {packed_id(sources.build("digits"), resize=how)}
+
+
+def test_dvc_sees_the_numbers(tmp_path, monkeypatch):
+    """Else another network would not pack again: the stage `pack` depends on the file of datasets."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "pipelines/studies/s.yaml"
+    path.parent.mkdir(parents=True)
+    text = "title: t\ndatasets: [digits, {name: digits, id: d, resize: network}]\nlosses: [triplet]\n"
+    path.write_text(text + "training: {backbone: efficientnet_lite0}\n")
+    resolve.run(load_study(path))
+    found = yaml.safe_load((tmp_path / "data/s/datasets.yaml").read_text())
+    assert found == ["digits", {"name": "digits", "id": "d", "resize": {"side": 224, "interpolation": "bicubic"}}]
+    assert yaml.safe_load((tmp_path / "data/s/study.yaml").read_text())["datasets"] == found
 
 
 LITES = [f"efficientnet_lite{number}" for number in (0, 1)]
