@@ -23,7 +23,7 @@ from dml.config import content_of, recipes
 ROOT = Path(__file__).resolve().parents[1]
 REACH = {
     "load_study": "import dml.config.loading",
-    "a trial": "import dml.sweep.execution.trial_run",
+    "a trial": "import dml.sweep.execution.trial_run, dml.training.loop",
     "a sweep": "import dml.sweep.run",
 }
 """What is imported: reading a study, the worker of a trial, the driver of a sweep."""

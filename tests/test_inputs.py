@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -158,17 +158,19 @@ def miners() -> Iterator[tuple[str, Callable[[Giving], Any]]]:
     )
 
 
+def built_filter(name: str, settings: Mapping[str, Any]) -> Any:
+    keep = filters.build_for(name, settings, num_classes=CLASSES, embedding_size=WIDTH)
+    if hasattr(keep, "watch"):
+        keep.watch(dml.losses.Arcface(num_classes=CLASSES, embedding_size=WIDTH, centers=3))
+    return keep
+
+
 def all_filters() -> Iterator[tuple[str, Callable[[Giving], Any]]]:
     for name in discovery.names("dml.filters"):
 
         def run(give: Giving, name: str = name) -> None:
             part = discovery.find("dml.filters", name)
-            keep = filters.build_for(
-                name,
-                discovery.accepted(part, {"rate": 0.3, "memory": 30, "warm_up": 1}),
-                num_classes=CLASSES,
-                embedding_size=WIDTH,
-            )
+            keep = built_filter(name, discovery.accepted(part, {"rate": 0.3, "memory": 30, "warm_up": 1}))
             for _ in range(4):
                 keep(give(X), give(Y))
 
@@ -300,7 +302,7 @@ def takers() -> dict[str, Callable[[Any, Any], Any]]:
         every[f"loss {name}"] = dml.losses.build_for(name, {}, num_classes=CLASSES, embedding_size=WIDTH)
     for name in discovery.names("dml.filters"):
         settings = discovery.accepted(discovery.find("dml.filters", name), {"rate": 0.3})
-        every[f"filter {name}"] = filters.build_for(name, settings, num_classes=CLASSES, embedding_size=WIDTH)
+        every[f"filter {name}"] = built_filter(name, settings)
     every["miner"] = dml.miners.build(positives="all", negatives="hard")
     every["foreign miner"] = dml.miners.ForeignMiner(every["miner"])
     every["wrong pairs"] = WrongPairs("positives", 0.5)

@@ -70,7 +70,7 @@ def new(
     import torch
     import yaml
 
-    from dml.cli.proposal import fewer_steps, propose, study_text
+    from dml.cli.proposal import fewer_pixels, fewer_steps, propose, study_text
     from dml.config import study_from
     from dml.data import DataError, sources
     from dml.data.survey import survey
@@ -93,6 +93,8 @@ def new(
     facts = describe(found)
     settings = propose(found, torch.cuda.is_available())
     facts.append(settings.why)
+    if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
+        facts.append(line)
     print("\n".join(facts), flush=True)
     for tested in settings.sets[:1]:
         check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)

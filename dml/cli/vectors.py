@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from dml.data import raw
-from dml.data.packing.decoding import CorruptImage, decode
+from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.data.packing.streaming import ordered
 from dml.data.sources._vectors import SUFFIXES as FILES
 from dml.data.sources._vectors import check_finite, read_vectors
@@ -66,14 +66,16 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
     ValueError : a file cannot be decoded, or the model does not take images.
     """
     embedder = TrainedEmbedder(model)
-    shape = (read_json(model / "model.json") or {}).get("image_shape")
+    described = read_json(model / "model.json") or {}
+    shape, how = described.get("image_shape"), described.get("resize")
     if not isinstance(shape, list) or len(shape) != 3:
         raise ValueError(f"{model}: this model does not take images (image_shape is {shape!r})")
     height, width, channels = shape
 
     def read(path: Path) -> np.ndarray | str:
         try:
-            return _resized(decode(path, channels), height, width)
+            image = decode(path, channels)
+            return resize(image, how) if how else _resized(image, height, width)
         except CorruptImage as error:
             return f"{path}: {error}"
 

@@ -22,8 +22,8 @@ NoiseName = Annotated[Name, part_of("dml.noise")]
 
 
 def _kind(value: Any) -> str | None:
-    if isinstance(value, Mapping | Resize):
-        return "constrained-mapping"
+    if value is None or isinstance(value, Mapping | Resize):
+        return "constrained-none" if value is None else "constrained-mapping"
     return "constrained-word" if value == NETWORK else "constrained-side" if not isinstance(value, str) else None
 
 
@@ -36,7 +36,8 @@ NETWORK = "network"
 ResizeTerm = Annotated[
     Annotated[int, Field(ge=4, le=4096), Tag("constrained-side")]
     | Annotated[Literal["network"], Tag("constrained-word")]
-    | Annotated[Resize, Tag("constrained-mapping")],
+    | Annotated[Resize, Tag("constrained-mapping")]
+    | Annotated[None, Tag("constrained-none")],
     Discriminator(
         _kind,
         custom_error_type="resize",
@@ -55,7 +56,7 @@ class DatasetSection(StudySection):
     name: SourceName = Field(description="[datasets](datasets.md) has all of them")
     id: str = Field("", description="what the study calls it; none: its name")
     settings: dict[str, Any] = Field({}, description="settings of the source")
-    resize: ResizeTerm | None = Field(
+    resize: ResizeTerm = Field(
         None,
         description="side of the packed square, in pixels; network: as the [network](networks.md#pixels) was trained; "
         "none: the image's own size",
@@ -119,7 +120,7 @@ class DatasetSection(StudySection):
     def packing(self) -> dict[str, Any]:
         """How its images are packed, as `dml.data.packing.pack` takes it. `Study.with_pixels` resolves `network`."""
         assert self.resize != NETWORK, self.label
-        own = self.resize
+        own: Any = self.resize
         if isinstance(own, Resize):
             own = {name: value for name, value in asdict(own).items() if value != getattr(Resize, name, None)}
         return {"resize": own, "on_corrupt": self.on_corrupt}

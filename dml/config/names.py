@@ -22,6 +22,8 @@ FIRST: dict[str, dict[str, str]] = {
 LISTS = ("datasets", "noise")  # sections that are lists
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
+SHORT = {"refit": "head_refit"}
+"""Of `training`: what a file may call settings instead."""
 SETTINGS = "_settings"
 _ROOM = "training"
 _WRITTEN = {first: name for name, first in FIRST[_ROOM].items()}
@@ -35,6 +37,7 @@ def setting(key: str) -> str:
         return key
     if inner and name in PARTS[_ROOM]:
         return f"{room}.{name}{SETTINGS}" + ("" if inner == "settings" else f".{inner}")
+    name = SHORT.get(name, name)
     return _dotted(room, FIRST[_ROOM].get(name, name), inner)
 
 

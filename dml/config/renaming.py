@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dml.config.errors import LocatedError
-from dml.config.names import PARTS, SETTINGS, is_settings, setting, written_setting
+from dml.config.names import PARTS, SETTINGS, SHORT, is_settings, setting, written_setting
 from dml.discovery import suggestion
 
 OF_A_PART = ("name", "settings")
@@ -39,7 +39,10 @@ def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str,
         if of_file and is_settings(section, key):
             whole = key.removesuffix(SETTINGS)
             raise LocatedError(f"unknown key {key!r}; did you mean '{whole}: {{name, settings}}'?", section, key)
-        found[key] = value
+        name = SHORT.get(key, key) if section == "training" else key
+        if name != key and name in given:
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", section, key)
+        found[name] = value
     return found
 
 

@@ -92,7 +92,7 @@ def _with_names(schema: Any) -> Any:
         return [_with_names(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _with_names(inner) for key, inner in schema.items()}
+    found = {"anyOf" if key == "oneOf" else key: _with_names(inner) for key, inner in schema.items()}
     if isinstance(schema.get("parts"), str):
         names = list(discovery.names(found.pop("parts")))
         found = {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\."}], **found}

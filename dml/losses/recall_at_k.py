@@ -7,8 +7,9 @@ P and N are the positives and negatives of anchor i; anchors without a positive 
 p, and the outer sigmoid replaces the step that says whether it is among the first k. The k are the paper's 1, 2, 4, 8
 and 16.
 
-Deviations: the anchor itself is no item of its own list. The similarity mixup, which makes further positives and
-negatives of a batch, is left out.
+The divisor min(k, |P|) is that of the authors' code (github.com/yash0307/RecallatK_surrogate). Deviations from it: the
+anchor itself is no item of its own list, a sum over positives is not cut at k, and t2 is the same for all k where the
+code's default is t2 = k. The similarity mixup, which makes further positives and negatives of a batch, is left out.
 
 Takes O(N^2) memory, and O(N) time for each positive pair; on a GPU, for each pair, as `smooth_ap`.
 

@@ -79,4 +79,5 @@ def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[
         "augment": None if vectors else describe_augment(training, manifest),
         "normalize": training.normalize,
         "image_shape": shape,
+        **({"resize": dict(resize)} if isinstance(resize := manifest.get("resize"), Mapping) else {}),
     }

@@ -1,5 +1,8 @@
 """`dml embed`: the vectors of files are those of the model applied to the resized pixels."""
 
+import json
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +12,9 @@ from dml import models
 from dml.training.model_files import TrainedEmbedder, save_model
 
 
-def expected(model, paths):
+def expected(model, paths, resampling=Image.Resampling.BILINEAR):
     """Pillow and the model, without what the command uses to read images."""
-    images = [Image.open(path).convert("RGB").resize((12, 12), Image.Resampling.BILINEAR) for path in paths]
+    images = [Image.open(path).convert("RGB").resize((12, 12), resampling) for path in paths]
     return TrainedEmbedder(model)(np.stack([np.asarray(image) for image in images]))
 
 
@@ -23,6 +26,18 @@ def test_a_folder_becomes_an_array_and_the_paths_of_its_rows(dml, model, photos,
     assert (vectors.dtype, vectors.shape) == (np.float32, (48, 5))
     np.testing.assert_allclose(vectors, expected(model, paths), atol=1e-6)
     assert "48 vectors of 5 numbers" in done.out
+
+
+def test_images_are_resized_as_those_that_trained(dml, model, photos, tmp_path):
+    own = tmp_path / "model"
+    shutil.copytree(model, own)
+    described = json.loads((own / "model.json").read_text())
+    (own / "model.json").write_text(json.dumps({**described, "resize": {"side": 12, "interpolation": "bicubic"}}))
+    dml("embed", own, photos, "-o", tmp_path / "v.npy")
+    paths = sorted(photos.rglob("*.png"))
+    vectors = np.load(tmp_path / "v.npy")
+    np.testing.assert_allclose(vectors, expected(model, paths, Image.Resampling.BICUBIC), atol=1e-6)
+    assert abs(vectors - expected(model, paths)).max() > 1e-3
 
 
 def test_files_in_the_given_order_become_a_table(dml, model, photos, tmp_path):

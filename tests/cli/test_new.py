@@ -1,18 +1,21 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
 import shutil
+from dataclasses import replace
+from typing import ClassVar
 
 import pandas as pd
 import pytest
+import torch
 import yaml
 from PIL import Image
 
 from dml import models
 from dml.cli import proposal
-from dml.config import Study, load_study, study_from
-from dml.config.renaming import earlier
+from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.survey import survey
+from dml.types import Resize
 
 pytestmark = pytest.mark.slow
 
@@ -296,10 +299,10 @@ def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
         "few", OPTIONS, survey(sources.build("imagefolder", root=str(photos)), photos), found, ["a"]
     )
     content = yaml.safe_load(text)
-    assert content["datasets"][0]["resize"] == 224
+    assert content["datasets"][0]["resize"] == "network"
+    assert study_from(content, "few").datasets[0].resize == 224
     assert content["training"]["backbone"] == {"name": "torchvision", "settings": {"name": "resnet50"}}
     assert content["resources"] == {"gpus_per_trial": 1}
-    assert earlier(content) == [], "its settings have today's names"
 
 
 def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):
@@ -308,10 +311,14 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
         (folder / path.parent.name).mkdir(parents=True, exist_ok=True)
         Image.open(path).resize((90, 70)).save(folder / path.parent.name / path.name)
     found = propose(folder)
-    assert (found.recipe, found.resize, found.whitening) == ("partial", 128, True)
+    assert (found.recipe, found.resize, found.whitening) == ("partial", "network", True)
     looked = survey(sources.build("imagefolder", root=str(folder)), folder)
     content = yaml.safe_load(proposal.study_text("large", {"root": str(folder)}, looked, found, [found.why]))
-    study = Study(**content, name="large")
+    study = study_from(content, "large")
+    native = models.pixels_of([("efficientnet_lite0", {})])
+    assert study.datasets[0].resize == replace(native, crop=None)
+    trained = study.training_of(study.cells()[-1])
+    assert (trained.augment, trained.augment_settings.get("image_size", 224)) == ("random_resized_crop", native.side)
     assert (study.training.train_from, study.training.embedding_size) == ("blocks.5.0", 1280)
     assert study.training.head_refit == "whitening"
     assert study.search.stop == "best"
@@ -332,6 +339,41 @@ def test_many_classes_with_few_images_each_get_proxies_and_a_memory(photos, monk
     assert "proxy_anchor" in losses
     size = losses["info_nce"].settings["memory"]["size"]
     assert size == found.memory == looked.per_class("train").sum() // 2
+
+
+def test_what_fewer_pixels_save_and_cost_is_measured_on_the_networks_features(photos, monkeypatch):
+    monkeypatch.setattr(proposal, "PRETRAINED", "small")
+    monkeypatch.setattr(models, "find", lambda name: Small)
+    monkeypatch.setattr(models, "pixels_of", lambda networks: Resize(32, "bicubic"))
+    monkeypatch.setattr(models, "build", lambda name, embedding_size, image_size: Small())
+    monkeypatch.setattr(proposal, "FEWER", (64, 16))
+    monkeypatch.setattr(proposal, "COMPARED", (4, 3))
+    source = sources.build("imagefolder", root=str(photos))
+    found = survey(source, photos)
+    line = proposal.fewer_pixels(source, photos, found)
+    assert "12 images of 4 classes" in line
+    assert "64 take" not in line, "more pixels than the network's own save nothing"
+    assert sorted({shape[-1] for shape in Small.seen}) == [16, 32]
+    monkeypatch.setattr(proposal, "COMPARED", (1, 3))
+    assert proposal.fewer_pixels(source, photos, found) == ""
+
+
+class Small(torch.nn.Module):
+    """A network whose features are the mean colours."""
+
+    seen: ClassVar[list] = []
+
+    @property
+    def backbone(self):
+        return self
+
+    @classmethod
+    def statistics(cls):
+        return {"mean": [0.5], "std": [0.5]}
+
+    def forward(self, images):
+        self.seen.append(tuple(images.shape))
+        return images.mean((2, 3))
 
 
 def absent(cls, settings):

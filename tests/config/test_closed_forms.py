@@ -71,7 +71,7 @@ def test_a_trial_only_fits_its_head():
         ({"backbone": "torchvision", "backbone_settings": {"name": "resnet18", "pretrained": False}}, "pixels"),
         ({"backbone": "torchvision", "backbone_settings": {"name": "resnet18"}}, "torchvision"),
         ({"backbone": "mlp", "frozen": True}, "mlp"),
-        ({"backbone": "mlp", "start": {"path": "model.safetensors"}}, "mlp"),
+        ({"backbone": "mlp", "init_from": {"path": "model.safetensors"}}, "mlp"),
     ],
 )
 def test_the_backbone_stays_if_its_weights_are_not_random(training, backbone):

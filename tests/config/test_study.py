@@ -93,7 +93,7 @@ SEEDS = "seeds: [0, 1]"
         ("title: A study\n", "", ["mine.yaml:1: title", "missing"]),
         ("[digits]", "[digitz]", ["mine.yaml:2: datasets[0]", "'digitz'", "did you mean 'digits'"]),
         ("[digits]", "[{name: digits, rezise: 3}]", ["datasets[0].rezise", "did you mean 'resize'"]),
-        ("[digits]", "[{name: digits, resize: big}]", ["datasets[0].resize", "whole number", "'big'"]),
+        ("[digits]", "[{name: digits, resize: big}]", ["datasets[0].resize", "network", "'big'"]),
         ("[digits]", "[{name: digits, on_corrupt: late}]", ["datasets[0].on_corrupt", "'error' or 'skip'", "'late'"]),
         ("[digits]", "[{name: digits, settings: {x: 1}}]", ["source 'digits'", "'x'"]),
         ("[digits]", "[{name: imagefolder}]", ["mine.yaml:2: datasets[0]", "'imagefolder': settings: needs root"]),

@@ -29,10 +29,13 @@ from dml.report.estimates import Estimate, Term, estimate
 from dml.report.labels import metric_label, metric_of
 from dml.report.memo import once
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.types import ScoreKey
 
+say = Texts(__file__)
+
 SPLITS = "class splits, seeds, classes and searches"
-CORRECTED = "the variance is corrected for the training classes that splits share (Nadeau and Bengio 2003)"
+CORRECTED = say("corrected")
 CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 QUERIES = -1  # the row of `class_means` with each class's queries

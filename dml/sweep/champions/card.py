@@ -87,13 +87,16 @@ def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
     if described["augment"] is None:
         return {"input": "float32 vectors", "shape": shape}
     augment = augmentations.build(**described["augment"])
+    own = described.get("resize", {})
+    filtered = own.get("interpolation", "bilinear")
+    cropped = f", from the central square of {own['crop']:g} of the shorter side" if "crop" in own else ""
     height, width, channels = shape
     flat = [torch.full((1, channels, height, width), value, dtype=torch.uint8) for value in (0, 255)]
     black, white = (augment(image, training=False).double() for image in flat)
     std = 1 / (white - black).mean(dim=(0, 2, 3))
     mean = 0 - black.mean(dim=(0, 2, 3)) * std
     return {
-        "input": "uint8 images, resized to `shape` (height, width, channels) by Pillow's bilinear filter",
+        "input": f"uint8 images, resized to `shape` (height, width, channels) by Pillow's {filtered} filter{cropped}",
         "shape": shape,
         "network_shape": list(black.shape[1:]),
         "mean": np.round(mean.numpy(), 6).tolist(),

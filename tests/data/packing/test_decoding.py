@@ -289,4 +289,16 @@ def test_arrays():
     np.testing.assert_array_equal(grey(RAMP), RAMP)
     np.testing.assert_array_equal(colour(RAMP[:, :, None])[:, :, 2], RAMP)
     assert resize(decode(RAMP, 1), 4).shape == (4, 4, 1)
+    assert resize(decode(RAMP, 1), {"side": 4}).tolist() == resize(decode(RAMP, 1), 4).tolist()
     assert resize(decode(RAMP, 3), None).shape == (16, 16, 3)
+
+
+def test_a_central_square_is_cropped_and_resized_by_a_filter():
+    """As torchvision and timm do: the shorter side to side / crop, then the centre, up to what the border shows."""
+    x, y = np.meshgrid(np.linspace(0, 255, 96), np.linspace(0, 200, 64))
+    image = Image.fromarray(((x + y) / 2).astype(np.uint8))
+    cropped = resize(image, {"side": 28, "interpolation": "bicubic", "crop": 0.875})[:, :, 0].astype(int)
+    whole = np.asarray(image.resize((48, 32), Image.Resampling.BICUBIC)).astype(int)
+    assert abs(cropped - whole[2:30, 10:38])[2:-2, 2:-2].max() <= 1
+    squashed = resize(image, {"side": 28, "interpolation": "bicubic"})[:, :, 0]
+    np.testing.assert_array_equal(squashed, np.asarray(image.resize((28, 28), Image.Resampling.BICUBIC)))

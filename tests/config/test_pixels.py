@@ -1,0 +1,128 @@
+"""`resize: network`: the pixels that a study's networks were trained for, as if they were written out."""
+
+import pytest
+import yaml
+
+from dml.config import ConfigError, load_study, study_from
+from dml.data import sources
+from dml.data.packing import packed_id
+from dml.models import pixels_of
+from dml.pipeline import resolve
+from dml.sweep.plan import keys, specs
+from dml.sweep.retention.disk import packed_by
+
+DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
+CROPS = "random_resized_crop"
+
+
+def study(resize, training, **others):
+    datasets = [{"name": "digits", "resize": resize}]
+    losses = ["triplet"]
+    search = {"sampler": "fixed"}
+    content = {"title": "t", "datasets": datasets, "losses": losses, "search": search, "training": training, **others}
+    return study_from(content, "s")
+
+
+def identity(found):
+    """What decides that nothing is packed or trained again."""
+    (dataset,), cell = found.datasets, found.cells()[0]
+    packed = packed_id(sources.build("digits"), **dataset.packing)
+    return packed, found.digest, keys.key(specs.build(found, cell, "confirm", 0, {}, DIGESTS))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "number"),
+    [
+        ({"name": "torchvision", "settings": {"name": "mobilenet_v2"}}, 224),
+        ({"name": "torchvision", "settings": {"name": "inception_v3"}}, 299),
+        ("efficientnet_lite1", {"side": 240, "interpolation": "bicubic"}),
+    ],
+)
+@pytest.mark.parametrize("augment", ["none", CROPS])
+def test_it_is_the_number_written_out(backbone, number, augment):
+    training = {"backbone": backbone, "augment": augment}
+    assert identity(study("network", training)) == identity(study(number, training))
+
+
+def test_an_interpolation_that_is_todays_changes_no_name():
+    source = sources.build("digits")
+    network = {"backbone": {"name": "torchvision", "settings": {"name": "mobilenet_v2"}}}
+    assert study({"side": 224, "interpolation": "bilinear"}, network).datasets[0].packing == {
+        "resize": 224,
+        "on_corrupt": "error",
+    }
+    names = {packed_id(source, resize=how) for how in (224, {"side": 224, "interpolation": "bicubic"}, 160)}
+    assert len(names) == 3
+
+
+def test_random_crops_have_the_size_of_the_packed_images():
+    training = {"backbone": "efficientnet_lite1", "augment": {"name": CROPS, "settings": {"scale": [0.5, 1.0]}}}
+    found = study("network", training)
+    assert found.training_of(found.cells()[0]).augment_settings == {"scale": [0.5, 1.0], "image_size": 240}
+    training["augment"]["settings"]["image_size"] = 96
+    found = study("network", training)
+    assert found.training_of(found.cells()[0]).augment_settings["image_size"] == 96
+    found = study(64, {"backbone": "small_conv"})
+    assert found.training_of(found.cells()[0]).augment_settings == {}
+
+
+def test_what_is_kept_on_disk_is_that_of_the_network(tmp_path):
+    text = "title: t\ndatasets: [{name: digits, resize: network}]\nlosses: [triplet]\nsearch: {sampler: fixed}\n"
+    (tmp_path / "s.yaml").write_text(text + "training: {backbone: efficientnet_lite0}\n")
+    own = pixels_of([("efficientnet_lite0", {})])
+    how = {"side": own.side, "interpolation": own.interpolation}
+    assert packed_by(tmp_path / "s.yaml") == {packed_id(sources.build("digits"), resize=how)}
+
+
+def test_dvc_sees_the_numbers(tmp_path, monkeypatch):
+    """Else another network would not pack again: the stage `pack` depends on the file of datasets."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "pipelines/studies/s.yaml"
+    path.parent.mkdir(parents=True)
+    text = "title: t\ndatasets: [digits, {name: digits, id: d, resize: network}]\nlosses: [triplet]\n"
+    path.write_text(text + "training: {backbone: efficientnet_lite0}\n")
+    resolve.run(load_study(path))
+    found = yaml.safe_load((tmp_path / "data/s/datasets.yaml").read_text())
+    assert found == ["digits", {"name": "digits", "id": "d", "resize": {"side": 224, "interpolation": "bicubic"}}]
+    assert yaml.safe_load((tmp_path / "data/s/study.yaml").read_text())["datasets"] == found
+
+
+LITES = [f"efficientnet_lite{number}" for number in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("training", "others", "message"),
+    [
+        ("{backbone: small_conv}", "", "'small_conv' has random weights"),
+        ("{backbone: {name: torchvision, settings: {name: mobilenet_v2, pretrained: false}}}", "", r"\(mobilenet_v2\)"),
+        (
+            "{backbone: efficientnet_lite0}",
+            "grid: {training.backbone: [efficientnet_lite0, efficientnet_lite1]}",
+            "lite0' for 224.*lite1' for 240",
+        ),
+        (
+            f"{{backbone: {{name: side_by_side, settings: {{backbones: [{', '.join(LITES)}]}}}}}}",
+            "",
+            "different pixels",
+        ),
+    ],
+)
+def test_networks_without_pixels_in_common_are_one_message(training, others, message, tmp_path):
+    (tmp_path / "s.yaml").write_text(
+        "title: t\ndatasets:\n  - name: digits\n    resize: network\nlosses: [triplet]\n"
+        f"training: {training}\n{others}\n"
+    )
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_study(tmp_path / "s.yaml")
+    assert len(str(caught.value).splitlines()) == 1
+    assert "s.yaml:4: datasets[0].resize: network: " in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", ["big", "3", "[1]", "{side: 3}", "{side: 32, filter: bicubic}", "{crop: 0.5}"])
+def test_other_values_are_one_message(wrong, tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(f"title: t\ndatasets:\n  - name: digits\n    resize: {wrong}\nlosses: [triplet]\n")
+    with pytest.raises(ConfigError) as caught:
+        load_study(path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "s.yaml:4: datasets[0].resize" in str(caught.value)
