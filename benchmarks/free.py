@@ -1,6 +1,6 @@
 """Measures what each step without training is worth, for `docs/benchmarks/regime.md`.
 
-    python benchmarks/free.py CACHE [--data ../shared/data] [--seeds 2]
+    python benchmarks/free.py CACHE --data DATA [--seeds 2]
 
 Features of all layers (`dml.models.Layers`) of an image and its mirror image are computed once for each dataset,
 network and number of pixels, in float32, and kept in the folder CACHE, as are the results of each case: an interrupted
@@ -327,7 +327,7 @@ def interval(row: np.ndarray) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
     parser.add_argument("--seeds", type=int, default=2, help="of wrong labels")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--stored", action="store_true", help="compute nothing: the tables of the results in CACHE")
