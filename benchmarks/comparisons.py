@@ -75,7 +75,7 @@ def study_of(tuned: bool, seeds: int, folds: int = 0) -> Study:
         losses=[A, B],
         seeds=list(range(seeds)),
         class_splits={"folds": folds} if folds else 1,
-        search={"sampler": "random", "trials": TRIALS} if tuned else {"sampler": "fixed"},
+        search={"sampler": "tpe", "trials": TRIALS} if tuned else {"sampler": "fixed"},
         evaluation={"metrics": ["recall@1"]},
         compare=[{"text": "A beats B.", "first": {"loss": A}, "second": {"loss": B}}],
     )

@@ -259,7 +259,9 @@ def candidate(layer: str, projection: str, views: str) -> Callable[[Record], Rec
     return pick
 
 
-def best(judge: str = "held out, observed", metric: str = "map@r", layers: bool = True) -> Callable[[Record], Record]:
+def best(
+    judge: str = "held out, observed", metric: str = "recall@1", layers: bool = True
+) -> Callable[[Record], Record]:
     """Picks what held-out training classes choose by a metric; without `layers` only among those of the last."""
     place = METRICS.index(metric)
 

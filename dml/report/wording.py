@@ -23,9 +23,10 @@ def text_of(verdict: Verdict) -> str:
 
 
 def place_of(verdict: Verdict) -> str:
-    """Where the claim is made: a paper or a family of claims, and the place in it; "" of a study's own comparison."""
+    """Where the claim is made: a paper or a family of claims, and the place in it, or that it is the study's own."""
     claim = verdict.claim.printed or verdict.claim
-    return ", ".join(filter(None, ("" if claim.paper == verdict.study else claim.paper, claim.place)))
+    paper = "Own comparison" if claim.paper == verdict.study else claim.paper
+    return ", ".join(filter(None, (paper, claim.place)))
 
 
 def measured(verdict: Verdict) -> str:

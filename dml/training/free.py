@@ -87,7 +87,7 @@ class Free:
 
 
 def choose(
-    features: Mapping[str, np.ndarray], labels: np.ndarray, metric: str = "map@r", size: int | None = None
+    features: Mapping[str, np.ndarray], labels: np.ndarray, metric: str = "recall@1", size: int | None = None
 ) -> Free:
     """The candidate that observed labels choose, fitted to all rows with a label.
 
@@ -95,7 +95,7 @@ def choose(
     ----------
     features : by name, float (n, V, D): V = 1 view, or the image and its mirror image.
     labels : observed classes, int (n,); rows with -1 are left out.
-    metric : that chooses; any of `dml.evaluation`.
+    metric : that chooses; any of `dml.evaluation`. MAP@R overrates LDA (docs/benchmarks/regime.md).
     size : d, at most; None: all D. Features without a projection then count only if D is at most d.
 
     Raises
@@ -151,7 +151,7 @@ def look(
     ----------
     features : as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
     labels : observed classes, whole numbers or names (n,); images with -1 are left out.
-    metrics : of `dml.evaluation`; the last one chooses.
+    metrics : of `dml.evaluation`; the first one chooses.
     folds : of the classes, at most half as many as there are classes.
 
     Raises
@@ -177,7 +177,7 @@ def look(
     each: dict[str, list[Mapping[str, float]]] = {}
     for fold in range(folds):
         held_out = np.isin(observed, judged[fold::folds])
-        best = choose(features, np.where(held_out, -1, observed), metrics[-1])
+        best = choose(features, np.where(held_out, -1, observed), metrics[0])
         tested = np.flatnonzero(held_out)
         tested = tested[some(observed[tested], SCORED)]
         found = best.embed({name: given[tested] for name, given in features.items()})
@@ -185,7 +185,7 @@ def look(
         for step, rows in ((AS_THEY_ARE, plain), (CHOSEN, found), (RERANKED, augmented(found).numpy())):
             each.setdefault(step, []).append(evaluate(rows, observed[tested], list(metrics)))
     steps = {step: {name: fmean(own[name] for own in scores) for name in metrics} for step, scores in each.items()}
-    return Look(choose(features, observed, metrics[-1]), steps, int((observed >= 0).sum()), int((counts > 0).sum()))
+    return Look(choose(features, observed, metrics[0]), steps, int((observed >= 0).sum()), int((counts > 0).sum()))
 
 
 def features_of(

@@ -158,7 +158,8 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Scores on clean labels, by `<set>/<level>/<metric>`: validation classes to tune, else the test split."""
-        self._refit()
+        if self.spec.phase != "confirm" or self.spec.evaluation.sets or self.step >= self.total_steps:
+            self._refit()  # it embeds training images, for nothing where nothing is evaluated
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:

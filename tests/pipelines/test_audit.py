@@ -50,7 +50,7 @@ def work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
 
-    def run(text=STUDY + "audit: {looks: 60}\n", names="download pack features audit"):
+    def run(text=STUDY + "audit: {review_size: 60}\n", names="download pack features audit"):
         Path("pets.yaml").write_text(text)
         study = load_study("pets.yaml")
         for name in names.split():
@@ -260,7 +260,7 @@ def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
 
 def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
     photograph(Path("photos"), each=5)
-    text = STUDY + "audit: {looks: 10}\n"
+    text = STUDY + "audit: {review_size: 10}\n"
     work(text)
     done, asking = Path("audit/pets"), Path("pipelines/audits/pets")
     answer(audit.ReviewPlan.load(done), paths_of(done)).to_csv("review.csv", index=False)
@@ -271,7 +271,7 @@ def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked
     work(text, names="audit")
     assert (done / "labels/reviewed.csv").is_file()
     (done / "labels/mine.csv").write_text("mine")
-    work(text.replace("looks: 10", "looks: 10, pixels: 8"), names="audit")
+    work(text.replace("review_size: 10", "review_size: 10, pixels: 8"), names="audit")
     assert "the review is not used" in capsys.readouterr().err
     assert json.loads((done / "summary.json").read_text())["review"] is None
     assert (asking / "review.csv").read_bytes() == kept

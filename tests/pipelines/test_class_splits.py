@@ -8,7 +8,6 @@ import pytest
 from dml.config import load_study
 from dml.report.analysis.untrained import gain_of_best
 from dml.report.loading import load
-from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
 
@@ -54,14 +53,3 @@ def test_each_class_split_is_tuned_and_confirmed_by_itself(project, refused):
     assert gain.gain.n == 3
     assert gain.gain.mean == pytest.approx(best.mean() - gain.untrained.score)
     assert gain.gain.std != pytest.approx(best.std()), "the baseline is that of each split"
-
-
-def test_seeds_are_added_while_a_comparison_is_open(project):
-    text = STUDY.replace("class_splits: {folds: 3}\n", "").replace("[0, 1]", "{auto: {least: 3, most: 5}}")
-    project.study("tiny", text.replace("sampler: tpe, trials: 2", "sampler: fixed"))
-    project.stages("resolve download pack split corrupt features sweep", "tiny")
-    trials = pd.read_parquet(project.root / "results/tiny/trials.parquet")
-    assert trials.groupby("cell").size().isin([3, 5]).all()
-    results = load(load_study(project.root / "pipelines/studies/tiny.yaml"), project.root / "results/tiny")
-    looks = 1 if len(trials) == 6 else 2
-    assert f"adjusted for {looks} of 2 planned looks" in winners(results).caption

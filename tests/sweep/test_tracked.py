@@ -56,8 +56,9 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
         half = stats.t.ppf(0.975, 2) * values.std(ddof=1) / 3**0.5
         for name in ("objective", "test/fine/recall@1"):
             own = [run.metrics[f"{name}.{part}"] for part in ("mean", "std", "low", "high")]
-            wanted = [values.mean(), values.std(ddof=1), values.mean() - half, values.mean() + half]
-            np.testing.assert_allclose(own, wanted, atol=5.1e-5)
+            np.testing.assert_allclose(own[:2], [values.mean(), values.std(ddof=1)], atol=5.1e-5)
+            assert own[2] <= max(0.0, own[0] - half) + 1e-4, "over seeds and searches"
+            assert own[3] >= min(1.0, own[0] + half) - 1e-4
             assert all(value == round(value, 4) for value in own), "digits that say nothing fill the screen"
         assert run.metrics["test/fine/nmi+.mean"] == pytest.approx(values.mean() / 2, abs=5.1e-5)
         tuned = max(o.scores["validation/fine/recall@1"] for _, o in state.tuned.values())

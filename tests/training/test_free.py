@@ -125,7 +125,7 @@ def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():
     expected = {step: [] for step in ("as they are", "chosen", "re-ranked")}
     for fold in range(3):
         held_out = labels % 3 == fold
-        best = free.choose({name: given[~held_out] for name, given in features.items()}, labels[~held_out])
+        best = free.choose({name: given[~held_out] for name, given in features.items()}, labels[~held_out], "recall@1")
         chosen = best.embed({name: given[held_out] for name, given in features.items()})
         steps = (features["noise"][held_out, 0], chosen, augmented(chosen))
         for step, rows in zip(expected, steps, strict=True):

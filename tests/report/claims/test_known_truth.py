@@ -24,7 +24,7 @@ def test_what_is_not_tuned_is_not_tested(truth):
 def test_over_class_splits_a_better_method_is_found_and_equal_ones_are_not_told_apart():
     """The bounds are at least three standard errors of 30 draws from the benchmark's shares."""
     better, equal = (said(truth, True, 2, 5) for truth in ("better", "equal"))
-    assert better["confirmed"] > 50
+    assert better["confirmed"] > 40, "the variance is corrected for shared training classes"
     assert better["refuted"] == better["not tested"] == 0
     assert equal["undecided"] > 80
     untuned = said("better untuned", True, 2, 5)
