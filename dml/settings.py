@@ -24,6 +24,12 @@ def check_above(setting: str, value: float, low: float) -> None:
         raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
 
 
+def check_within(setting: str, value: float, low: float, high: float) -> None:
+    """Raise a ValueError unless `value` is a number and `low <= value <= high` (NaN raises too)."""
+    if not isinstance(value, Real) or not low <= value <= high:
+        raise ValueError(f"{setting}: expected a number from {low:g} to {high:g}; got {value!r}")
+
+
 def check_number(setting: str, value: float) -> None:
     """Raise a ValueError unless `value` is a number (NaN raises too)."""
     if not isinstance(value, Real) or math.isnan(value):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.settings import check_above, check_at_least, check_choice, check_number
+from dml.settings import check_above, check_at_least, check_choice, check_number, check_within
 
 NO_NUMBERS = [float("nan"), "1", None]
 
@@ -19,6 +19,14 @@ def test_above(value):
     check_above("margin", 0.1, 0)
     with pytest.raises(ValueError, match=f"margin: expected a number > 0; got {value!r}"):
         check_above("margin", value, 0)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, *NO_NUMBERS])
+def test_within(value):
+    check_within("share", 0, 0, 1)
+    check_within("share", 1, 0, 1)
+    with pytest.raises(ValueError, match=f"share: expected a number from 0 to 1; got {value!r}"):
+        check_within("share", value, 0, 1)
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS)

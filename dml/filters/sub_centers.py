@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.filters._batch import check_counts, checked_batch
+from dml.settings import check_above, check_within
 from dml.tensors import directions
 from dml.types import Space, Uniform
 
@@ -55,8 +56,8 @@ class SubCenters(nn.Module):
 
     def __init__(self, angle: float = 75.0, warm_up: int = 100):
         super().__init__()
-        if not 0 < angle <= 180:
-            raise ValueError(f"angle: expected degrees, above 0 to 180; got {angle!r}")
+        check_above("angle", angle, 0)
+        check_within("angle", angle, 0, 180)
         check_counts(0, warm_up=warm_up)
         self._least, self._warm_up, self._steps = math.cos(math.radians(angle)), warm_up, 0
         self._centers: list[Tensor] = []  # the loss's parameter, which is not part of this state

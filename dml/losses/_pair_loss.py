@@ -4,7 +4,8 @@ A memory (Wang et al. 2020, Cross-batch memory for embedding learning) gives eac
 and negatives: the embeddings and labels of the latest `size` samples, as the network was when it embedded them. They
 are constants, and no anchors. Every pair with them counts, beside the pairs of the batch that the tuples give; of
 triples, their pairs count. Nothing is remembered or compared in the first `warm_up` steps, in which embeddings still
-change too fast (section 3.1; the paper has 1,000). What a filter leaves out is not remembered.
+change too fast (section 3.1; the paper has 1,000). What a filter leaves out is not remembered, nor is a batch of a
+loss in evaluation mode (`loss.eval()`).
 
 Deviations: the paper adds a second loss over the memory, which contains the batch. Here one loss is over both, and a
 sample is not compared with itself. As there, an earlier embedding of the same image is a positive.
@@ -52,8 +53,8 @@ class Memory(nn.Module):
 
         That is embeddings (size, D), labels (size,), and which rows hold a sample, bool (size,).
         """
-        self._steps += 1
-        if self._steps <= self.warm_up:
+        self._steps += self.training
+        if self._steps <= self.warm_up or not (self.training or self._ring):
             return None
         x = full_precision(embeddings.detach())
         if not self._ring:
@@ -62,8 +63,9 @@ class Memory(nn.Module):
         if ring.rows.shape[1] != x.shape[1]:
             raise ValueError(f"embeddings: expected (N, {ring.rows.shape[1]}) as in the memory, got {tuple(x.shape)}")
         before = ring.rows[:-1].clone(), ring.labels[:-1].clone(), ring.held
-        places, kept = ring.places(x.isfinite().all(1))  # one NaN would stay for many steps
-        ring.put(places, kept, x.to(ring.rows.dtype), labels)
+        if self.training:
+            places, kept = ring.places(x.isfinite().all(1))  # one NaN would stay for many steps
+            ring.put(places, kept, x.to(ring.rows.dtype), labels)
         return before
 
     def get_extra_state(self) -> dict[str, Any]:

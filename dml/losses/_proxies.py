@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from dml.losses._forms import Form
 from dml.losses._rows import prepared, products, unit
 from dml.losses._settings import check_classes, check_size, checked_labels
-from dml.settings import check_above
+from dml.settings import check_above, check_within
 from dml.types import LogUniform, Space
 
 
@@ -46,8 +46,8 @@ class ProxyLoss(nn.Module):
         super().__init__()
         for name, value in (("num_classes", num_classes), ("embedding_size", embedding_size), ("centers", centers)):
             check_above(name, value, 0)
-        if not 0 < sampled <= 1:
-            raise ValueError(f"sampled: expected a share in (0, 1]; got {sampled!r}")
+        check_above("sampled", sampled, 0)
+        check_within("sampled", sampled, 0, 1)
         self.normalize, self.centers, self.sampled = normalize, centers, sampled
         self.stats: dict[str, Tensor] = {}
         self.proxies = nn.Parameter(torch.empty(num_classes, *(() if centers == 1 else (centers,)), embedding_size))

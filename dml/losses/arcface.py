@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from dml.losses._proxies import SampleLoss
-from dml.settings import check_above
+from dml.settings import check_above, check_at_least, check_within
 from dml.types import LogUniform, Space, Uniform
 
 
@@ -61,10 +61,9 @@ class Arcface(SampleLoss):
     ):
         super().__init__(num_classes, embedding_size, True, centers, sampled)
         check_above("scale", scale, 0)
-        if not 0 <= margin <= math.pi / 2:
-            raise ValueError(f"margin: expected 0 to pi / 2 (radians), got {margin}")
-        if cosine_margin < 0 or factor < 1:
-            raise ValueError(f"expected cosine_margin >= 0 and factor >= 1, got {cosine_margin} and {factor}")
+        check_within("margin", margin, 0, math.pi / 2)
+        check_at_least("cosine_margin", cosine_margin, 0)
+        check_at_least("factor", factor, 1)
         self.margin, self.cosine_margin, self.factor, self.scale = margin, cosine_margin, factor, scale
 
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
@@ -78,7 +77,9 @@ class Arcface(SampleLoss):
         """(N, 1) -> (N, 1)."""
         if self.margin or self.factor != 1:
             inside = 1 - 4 * torch.finfo(cosines.dtype).eps  # the slope of the angle is infinite at 0 and pi
-            angles = self.factor * cosines.clamp(-inside, inside).acos() + self.margin
+            angles = cosines.clamp(-inside, inside).acos()
+            angles = angles + (cosines.detach().clamp(-1, 1).acos() - angles.detach())  # to its end, without its slope
+            angles = self.factor * angles + self.margin
             bent = angles.cos()
             cosines = torch.where(angles <= math.pi, bent, -2 - bent)
         return cosines - self.cosine_margin

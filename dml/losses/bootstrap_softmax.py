@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from dml.losses._proxies import SampleLoss
-from dml.settings import check_above, check_choice
+from dml.settings import check_above, check_choice, check_within
 from dml.types import Choice, LogUniform, Space, Uniform
 
 FORMS = ("hard", "soft")
@@ -59,8 +59,7 @@ class BootstrapSoftmax(SampleLoss):
         super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("temperature", temperature, 0)
         check_choice("form", form, FORMS)
-        if not 0 <= beta <= 1:
-            raise ValueError(f"beta: expected 0 to 1, got {beta!r}")
+        check_within("beta", beta, 0, 1)
         self.beta, self.form, self.temperature = beta, form, temperature
 
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:

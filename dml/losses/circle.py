@@ -21,7 +21,7 @@ from dml.losses._forms import Form
 from dml.losses._pair_loss import PairLoss
 from dml.losses._settings import checked_labels
 from dml.losses.info_nce import log_sum_exp
-from dml.settings import check_above
+from dml.settings import check_above, check_within
 from dml.types import LogUniform, Space, Uniform
 
 
@@ -48,8 +48,7 @@ class Circle(PairLoss):
     ):
         super().__init__(normalize, memory)
         check_above("gamma", gamma, 0)
-        if not 0 <= margin <= 1:
-            raise ValueError(f"margin: expected 0 to 1, got {margin}")
+        check_within("margin", margin, 0, 1)
         self.margin, self.gamma = margin, gamma
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from dml.losses._proxies import SampleLoss
-from dml.settings import check_above
+from dml.settings import check_above, check_within
 from dml.types import LogUniform, Space, Uniform
 
 
@@ -51,8 +51,8 @@ class GeneralizedSoftmax(SampleLoss):
     ):
         super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("temperature", temperature, 0)
-        if not 0 < q <= 1:
-            raise ValueError(f"q: expected 0 to 1, without 0; got {q!r}")
+        check_above("q", q, 0)
+        check_within("q", q, 0, 1)
         self.q, self.temperature = q, temperature
 
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:

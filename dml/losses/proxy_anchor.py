@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dml.losses._forms import Form
 from dml.losses._proxies import ProxyLoss
-from dml.settings import check_above
+from dml.settings import check_above, check_at_least
 from dml.types import LogUniform, Space, Uniform
 
 
@@ -49,8 +49,7 @@ class ProxyAnchor(ProxyLoss):
     ):
         super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("alpha", alpha, 0)
-        if margin < 0:
-            raise ValueError(f"margin: expected 0 or more, got {margin}")
+        check_at_least("margin", margin, 0)
         self.alpha, self.margin = alpha, margin
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

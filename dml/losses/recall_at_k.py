@@ -59,7 +59,7 @@ class RecallAtK(ListLoss):
         super().__init__(normalize, memory)
         check_above("temperature", temperature, 0)
         check_above("step_temperature", step_temperature, 0)
-        if isinstance(ks, str) or not ks or any(isinstance(k, bool) or k != int(k) or k < 1 for k in ks):
+        if isinstance(ks, str) or not ks or not all(type(k) is int and k >= 1 for k in ks):
             raise ValueError(f"ks: expected whole numbers of at least 1, got {ks!r}")
         self.ks, self.temperature, self.step_temperature = tuple(ks), temperature, step_temperature
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from dml.losses._forms import Form
 from dml.losses._proxies import ProxyLoss
 from dml.losses._rows import products, safe_root, unit
-from dml.settings import check_above
+from dml.settings import check_above, check_at_least
 from dml.types import LogUniform, Space, Uniform
 
 
@@ -61,8 +61,8 @@ class SoftTriple(ProxyLoss):
         super().__init__(num_classes, embedding_size, normalize, centers)
         check_above("scale", scale, 0)
         check_above("gamma", gamma, 0)
-        if margin < 0 or merging < 0:
-            raise ValueError(f"expected margin >= 0 and merging >= 0, got {margin} and {merging}")
+        check_at_least("margin", margin, 0)
+        check_at_least("merging", merging, 0)
         self.scale, self.gamma, self.margin, self.merging = scale, gamma, margin, merging
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

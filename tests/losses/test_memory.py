@@ -102,6 +102,16 @@ def test_a_row_that_is_not_finite_is_not_remembered(check):
     assert int(loss.memory._ring[0].written) == len(x) - 1 + len(z)
 
 
+def test_in_evaluation_mode_batches_are_compared_and_not_remembered(check):
+    loss = dml.losses.build("info_nce", memory={"size": 9, "warm_up": 1})
+    (a, b), (c, d), (e, f) = batches(check, 3)
+    assert torch.equal(loss.eval()(e, f), dml.losses.build("info_nce")(e, f))
+    loss.train()(a, b), loss(c, d)
+    before = copy.deepcopy(loss)
+    assert torch.equal(loss.eval()(e, f), loss(e, f))
+    assert torch.equal(loss.train()(e, f), before(e, f))
+
+
 def test_half_precision_is_remembered_in_float32(check):
     one, two = (dml.losses.build("info_nce", memory={"size": 30, "warm_up": 0}) for _ in range(2))
     for x, y in batches(check, 3):

@@ -211,6 +211,16 @@ def test_past_pi_the_logit_still_falls():
     assert logits.diff().abs().max() < 0.02
 
 
+def test_in_float32_an_angle_of_0_or_pi_is_exact():
+    """As every angle is of embeddings of one number; the clamp that keeps its slope finite was 0.03 of the loss off."""
+    x, y = torch.tensor([[1.0], [-2.0], [0.5]]), torch.tensor([0, 1, 1])
+    loss = dml.losses.build("arcface", num_classes=2, embedding_size=1)
+    value = loss(x, y)
+    value.backward()
+    assert loss.proxies.grad.isfinite().all()
+    torch.testing.assert_close(value.double(), loss.double()(x.double(), y), rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -226,6 +236,13 @@ def test_past_pi_the_logit_still_falls():
         ("proxy_anchor", {"margin": -1}),
         ("soft_triple", {"gamma": 0}),
         ("soft_triple", {"merging": -1}),
+        *(
+            ("arcface", {name: value})
+            for name in ("margin", "cosine_margin", "factor", "sampled")
+            for value in (math.nan, None)
+        ),
+        *((name, {"margin": value}) for name in ("proxy_anchor", "soft_triple") for value in (math.nan, None)),
+        ("soft_triple", {"merging": math.nan}),
     ],
 )
 def test_refuses_what_it_cannot_do(name, settings):

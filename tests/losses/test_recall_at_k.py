@@ -50,7 +50,18 @@ def test_at_small_temperatures_it_is_the_recall(check):
     assert 1 - value.item() == pytest.approx(torch.stack(recalls).mean().item(), abs=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{"ks": ()}, {"ks": (0,)}, {"ks": (1.5,)}, {"ks": "12"}, {"temperature": 0}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ks": ()},
+        {"ks": (0,)},
+        {"ks": (1.5,)},
+        {"ks": (float("inf"),)},
+        {"ks": (None,)},
+        {"ks": "12"},
+        {"temperature": 0},
+    ],
+)
 def test_refuses_what_it_cannot_do(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
         dml.losses.build("recall_at_k", **settings)
