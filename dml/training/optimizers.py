@@ -25,7 +25,6 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 SCHEDULES: dict[str, Callable[[Optimizer, TrainingSpec], LRScheduler]] = {
     "constant": lambda optimizer, training: LambdaLR(optimizer, lambda step: 1.0),
     "cosine": lambda optimizer, training: CosineAnnealingLR(optimizer, training.steps),
-    "step": lambda optimizer, training: LambdaLR(optimizer, _shape(training)),
 }
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
 
