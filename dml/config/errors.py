@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
-from dml.config.names import without_settings, written
+from dml.config.names import shortened, without_settings, written
 from dml.counting import counted
 
 KINDS = {
@@ -126,7 +126,7 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
     """
     found = []
     for path, root in roots:
-        places = (_line(root, names) for names in (written(location), location))
+        places = (_line(root, names) for names in (written(location), location, shortened(location)))
         depth, line, replaced = max(places, key=lambda place: place[:2])
         found.append((depth, line, path))
         if replaced:

@@ -101,5 +101,11 @@ def written(location: Iterable[str | int]) -> list[str | int]:
     return found
 
 
+def shortened(location: Iterable[str | int]) -> list[str | int]:
+    """Where a file has a setting that it calls by its short name."""
+    whole = {f"{before}{name}": f"{before}{short}" for short, name in SHORT.items() for before in ("", f"{_ROOM}.")}
+    return [whole.get(str(part), part) for part in location]
+
+
 def _dotted(*parts: str) -> str:
     return ".".join(filter(None, parts))

@@ -39,10 +39,19 @@ def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str,
         if of_file and is_settings(section, key):
             whole = key.removesuffix(SETTINGS)
             raise LocatedError(f"unknown key {key!r}; did you mean '{whole}: {{name, settings}}'?", section, key)
-        name = SHORT.get(key, key) if section == "training" else key
+        found[key] = value
+    return _whole(found, section) if section == "training" else found
+
+
+def _whole(given: Mapping[str, Any], *location: str) -> dict[str, Any]:
+    """The settings of `training`, and its searched ones, with short names replaced."""
+    found = {}
+    for key, value in given.items():
+        name = SHORT.get(key, key)
         if name != key and name in given:
-            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", section, key)
-        found[name] = value
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
+        searched = key == "search" and len(location) == 1 and isinstance(value, Mapping)
+        found[name] = _whole(value, *location, key) if searched else value
     return found
 
 
@@ -57,7 +66,10 @@ def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> An
         below = (*location, key)
         if location[0] == "compare" and key == "each" and isinstance(inner, list):
             inner = [_setting(name, below, of_file) for name in inner]
-        found[_setting(key, below, of_file)] = _dotted_in(inner, below, of_file)
+        name = _setting(key, below, of_file)
+        if name in found or (name != key and name in value):
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
+        found[name] = _dotted_in(inner, below, of_file)
     return found
 
 
