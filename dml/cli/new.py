@@ -95,6 +95,8 @@ def new(
     facts.append(settings.why)
     if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
         facts.append(line)
+    if settings.mirror:
+        facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
     for tested in settings.sets[:1]:
         check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -100,8 +100,9 @@ def choose(
 
     Raises
     ------
-    ValueError : no features, or fewer than two rows with a label; as `closed_form.ClosedForm`.
+    ValueError : no features, or of another shape; fewer than two rows with a label; as `closed_form.ClosedForm`.
     """
+    _check_features(features, len(labels))
     kept = taking_part(np.asarray(labels))
     labels = np.unique(np.asarray(labels)[kept], return_inverse=True)[1]
     rows = {name: unit(np.asarray(given)[kept]) for name, given in features.items()}
@@ -156,16 +157,21 @@ def look(
 
     Raises
     ------
-    ValueError : features and labels of other lengths, or fewer than four classes of two images.
+    ValueError : features and labels of other lengths or shapes, a label that is missing, no metric, fewer than two
+        folds, or fewer than four classes of two images.
     """
     names = np.asarray(labels)
+    if names.ndim != 1 or any(label is None or label != label for label in names.tolist()):
+        raise ValueError(
+            "what is free: expected one label of each image, -1 where it has none, got None, NaN or a table"
+        )
+    _check_features(features, len(names))
+    if isinstance(metrics, str) or not metrics:
+        raise ValueError(f"what is free: metrics: expected a list such as ['recall@1', 'map@r'], got {metrics!r}")
+    if folds < 2:
+        raise ValueError(f"what is free: folds: expected at least 2, got {folds}")
     named, codes = np.unique(names, return_inverse=True)
     observed = np.where(names == -1, -1, codes) if names.dtype.kind in "iu" else codes
-    if not features or any(len(given) != len(observed) for given in features.values()):
-        lengths = ", ".join(f"{name} of {len(given)}" for name, given in features.items()) or "none"
-        raise ValueError(
-            f"what is free: expected features of {len(observed)} images, one for each label, got {lengths}"
-        )
     counts = np.bincount(observed[observed >= 0], minlength=len(named))
     judged = np.flatnonzero(counts > 1)
     if len(judged) < FEWEST:
@@ -210,8 +216,10 @@ def features_of(
     ValueError : no paths, or a backbone that is unknown, lacks its package, or rejects its settings.
     DataError : an image cannot be decoded; the message names it.
     """
-    if not paths:
-        raise ValueError("what is free: expected paths of images, got none")
+    if isinstance(paths, str | Path) or not len(paths):
+        raise ValueError(f"what is free: expected a list of paths of images, got {paths or 'none'}")
+    if views not in get_args(Views):
+        raise ValueError(f"what is free: views: expected {' or '.join(get_args(Views))}, got {views!r}")
     part, own = models.find(backbone), dict(settings or {})
     channels = part.channels_for(3)
     asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True, **own}
@@ -230,6 +238,19 @@ def features_of(
         found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
     each = found.reshape(len(paths), len(dimensions), -1)
     return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+
+
+def _check_features(features: Mapping[str, np.ndarray], images: int) -> None:
+    """That features (n, V, D), V = 1 or 2, are of as many images as there are labels."""
+    if not features or any(len(given) != images for given in features.values()):
+        lengths = ", ".join(f"{name} of {len(given)}" for name, given in features.items()) or "none"
+        raise ValueError(f"what is free: expected features of {images} images, one for each label, got {lengths}")
+    for name, shape in ((name, np.shape(given)) for name, given in features.items()):
+        if len(shape) != 3 or shape[1] not in (1, 2):
+            raise ValueError(
+                f"what is free: features {name!r}: expected (n, V, D) with V = 1 or 2 views, got {shape}: of vectors "
+                "(n, D), give x[:, None]"
+            )
 
 
 def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
