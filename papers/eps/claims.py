@@ -245,9 +245,7 @@ def table_3_letters(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-table-3-letters", "eps-table3-ten", stand_in="a network from scratch at 28 x 28 in place of ResNet-50")
 def table_3_letters_table3_ten(results: Results) -> Iterator[Comparison]:
-    learned = reached(results, OTHERS, "train/coarse/recall@1", 95)
-    for score in (TEST, "test/fine/nmi"):
-        yield paired(results, EASY, OTHERS, score, each=["loss"], condition=learned)
+    yield from table_3_letters.function(results)
 
 
 @claim("eps-table-3-languages", "eps-table3-resnet50")
@@ -259,9 +257,7 @@ def table_3_languages(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-table-3-languages", "eps-table3-ten", stand_in="a network from scratch at 28 x 28 in place of ResNet-50")
 def table_3_languages_table3_ten(results: Results) -> Iterator[Comparison]:
-    learned = reached(results, OTHERS, "train/coarse/recall@1", 95)
-    for score in ("test/coarse/recall@1", "test/coarse/nmi+"):
-        yield paired(results, EASY, OTHERS, score, each=["loss"], condition=learned)
+    yield from table_3_languages.function(results)
 
 
 @claim("eps-gain-sub-clusters", "eps-modes")
@@ -355,25 +351,7 @@ def table_4_languages(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-table-4-languages", "eps-table3-ten", stand_in="a small network from scratch in place of ResNet-50")
 def table_4_languages_table3_ten(results: Results) -> Iterator[Comparison]:
-    learned = reached(results, {"loss": "triplet", "positives": "semihard"}, "train/coarse/recall@1", 95)
-    yield paired(
-        results,
-        {"loss": "triplet", "positives": "easy"},
-        {"loss": "triplet", "positives": "semihard"},
-        "train/coarse/nmi",
-        below=0,
-        condition=learned,
-        published=-26.3,
-    )
-    yield paired(
-        results,
-        {"loss": "triplet", "positives": "easy"},
-        {"loss": "triplet", "positives": "semihard"},
-        "train/coarse/recall@1",
-        below=0,
-        condition=learned,
-        published=-5.4,
-    )
+    yield from table_4_languages.function(results)
 
 
 @claim("eps-table-4-letters", "eps-table3-resnet50")
@@ -399,23 +377,7 @@ def table_4_letters(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-table-4-letters", "eps-table3-ten", stand_in="a small network from scratch in place of ResNet-50")
 def table_4_letters_table3_ten(results: Results) -> Iterator[Comparison]:
-    learned = reached(results, {"loss": "triplet", "positives": "semihard"}, "train/coarse/recall@1", 95)
-    yield paired(
-        results,
-        {"loss": "triplet", "positives": "easy"},
-        {"loss": "triplet", "positives": "semihard"},
-        "train/fine/recall@1",
-        condition=learned,
-        published=7.2,
-    )
-    yield paired(
-        results,
-        {"loss": "triplet", "positives": "easy"},
-        {"loss": "triplet", "positives": "semihard"},
-        "train/fine/nmi",
-        condition=learned,
-        published=8.7,
-    )
+    yield from table_4_letters.function(results)
 
 
 @claim("eps-table-6", "eps-table6")
