@@ -9,7 +9,6 @@ import pytest
 from dml.report.analysis.factorial import crossed
 from dml.report.analysis.pooled import pooled_effects
 from dml.report.answers import QUESTION, _of_study, answers, say
-from dml.report.not_run import not_run
 from dml.report.page.markdown import markdown
 
 pytestmark = pytest.mark.slow
@@ -74,15 +73,3 @@ def test_who_keeps_most_is_said_if_the_two_differ_beyond_their_choice_of_many(sp
     )
     text = "\n".join(_of_study(loaded(study, level)))
     assert ("of its clean score" in text) is said
-
-
-def test_what_has_no_snapshot_is_listed_with_its_command_and_time(tmp_path):
-    (tmp_path / "a.yaml").write_text("title: First\ndescription: About 5 minutes on two\n  cores.\n")
-    (tmp_path / "b.yaml").write_text("title: Second\n")
-    (tmp_path / "c.yaml").write_text("title: Third\ndescription: A GPU, about 3 hours.\n")
-    lines = markdown(not_run(tmp_path, ["b"])).splitlines()
-    assert [line for line in lines if line.startswith("- ")] == [
-        "- `make repro STUDY=a` (about 5 minutes on two cores): First",
-        "- `make repro STUDY=c` (A GPU, about 3 hours): Third",
-    ]
-    assert list(not_run(tmp_path, ["a", "b", "c"])) == []

@@ -14,7 +14,7 @@ from dml.report import contents
 from dml.report.assembly import PACKAGE
 from dml.report.figures import style
 from dml.report.figures.against_noise import against_noise
-from dml.report.figures.axes import PercentTicks, label_ends, place
+from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing
@@ -40,22 +40,6 @@ def test_labels_are_unique_and_say_the_value(one, ticks):
         assert len(set(labels)) == len(values), labels
         step = np.diff(values).min()
         assert [_value(label) * one / 100 for label in labels] == pytest.approx(values, abs=0.02 * step)
-
-
-@pytest.mark.parametrize(
-    ("values", "labels"),
-    [
-        ([0.0, 0.2, 0.4], ["0%", "20%", "40%"]),
-        ([0.015, 0.02, 0.025], ["1.5%", "2.0%", "2.5%"]),
-        ([0.0, 1 / 3], ["0%", "33%"]),
-        ([-0.1, 0.0], ["\N{MINUS SIGN}10%", "0%"]),
-        ([-1e-18, 0.1], ["0%", "10%"]),
-        ([0.3], ["30%"]),
-        ([], []),
-    ],
-)
-def test_labels_are_as_short_as_they_can_be(values, labels):
-    assert PercentTicks(1).format_ticks(values) == labels
 
 
 def _drawings(results):
@@ -135,26 +119,3 @@ def test_no_axis_of_scores_goes_beyond_what_a_score_can_be(synthetic, loaded):
     figure = against_noise(results, frame, "digits", "uniform", key)
     figure.canvas.draw()
     assert all(100 <= axes.get_ylim()[1] <= 101 for axes in figure.axes)
-
-
-@pytest.mark.parametrize("ends", [[0.0], [0.0, 0.0, 0.01], [0.0, 0.02, 0.5, 1.0], [1.0, 1.0], [0.0] * 9])
-def test_labels_at_the_ends_of_lines_lie_between_the_axis_and_the_top(ends):
-    with style.applied():
-        axes = (figure := Figure(figsize=(3.8, 2.1))).subplots()  # as small as panels are
-        axes.set_ylim(0, 1)
-        label_ends(axes, [(y, "easy", style.BLUE) for y in ends], 1.0)
-        figure.draw_without_rendering()
-        boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
-    assert boxes[0].y0 >= axes.get_window_extent().y0
-    assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
-    assert (boxes[-1].y0 + boxes[-1].y1) / 2 <= axes.get_window_extent().y1 + 1e-6
-
-
-def test_a_grid_of_panels_is_placed_by_inches():
-    figure = Figure(figsize=(10, 5))
-    grid = figure.subplots(2, 3)
-    place(figure, (2, 3), left=1.0, right=0.5, top=0.4, bottom=0.6, gaps=(0.25, 0.5))
-    first, last = (axes.get_position() for axes in (grid[0, 0], grid[1, 2]))
-    np.testing.assert_allclose([first.x0, first.y1, last.x1, last.y0], [0.1, 0.92, 0.95, 0.12])
-    gaps = 10 * (grid[0, 1].get_position().x0 - first.x1), 5 * (first.y0 - grid[1, 0].get_position().y1)
-    np.testing.assert_allclose(gaps, (0.25, 0.5))

@@ -1,6 +1,5 @@
 """Planes of many cells: rows of four, at most twelve panels, and what is left out."""
 
-from dml.report.analysis.embedded_cells import planes
 from dml.report.sections.planes import Planes
 
 
@@ -26,11 +25,3 @@ def test_few_cells_are_all_shown(synthetic, loaded):
         "training classes",
         "new classes",
     ]
-
-
-def test_a_caption_says_what_the_shown_methods_have_in_common(synthetic, loaded):
-    (of,) = planes(loaded(synthetic.plane_study(seeds=1)), 4)
-    assert of.shared == "triplet, random negatives"
-    assert of.note.startswith("All methods here: triplet, random negatives. First seed")
-    (one,) = planes(loaded(synthetic.plane_study(seeds=1)), 1)
-    assert one.note.startswith("First seed of each method; 1 cell not shown")

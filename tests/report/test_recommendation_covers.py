@@ -72,10 +72,3 @@ def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
         apart = means(found.winner.cell) - means(rival.cell)
         own = over_seeds(pd.Series(apart @ COUNTS / COUNTS.sum()), [class_term(apart.mean(axis=0), COUNTS)], [])
         assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high), abs=0.02)  # float16 is kept
-
-
-def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):
-    study = synthetic.small(seeds=[0, 1, 2], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]))
-    results = loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
-    assert recommend(results, 0.0).covers == "seeds, classes and searches"
-    assert recommend(results, 0.0, score="map@r").covers == "seeds and searches"

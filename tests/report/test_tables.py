@@ -2,7 +2,6 @@
 
 import io
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,16 +9,13 @@ import pytest
 from synthetic import of_study, scoring
 
 from dml.config import SearchSection
-from dml.report.analysis.reference_values import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.numbers import duration, number, p_value, percent, rate
-from dml.report.page.blocks import Paragraph
 from dml.report.page.cells import rows
-from dml.report.page.tables import Column, Table
 from dml.report.plots import points
 from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
-from dml.report.sections.reference_values import ReferenceValues, reference_values_beside
+from dml.report.sections.reference_values import reference_values_beside
 from dml.report.sections.settings import best_settings
 from dml.report.sections.training_log import TrainingLog, diagnostics
 from dml.report.sections.winners import winners
@@ -80,28 +76,6 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
     frame = reference_values_beside(of_study(loaded(study), reference_values=asked)).frame
     assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
     assert frame["difference"].isna().sum() == 3
-
-
-@pytest.mark.parametrize(("metrics", "count"), [(["recall@1", "recall@5"], 8), (["map@r"], 0)])
-def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metrics, count):
-    study = synthetic.plane_study()
-    results = of_study(loaded(study), evaluation=replace(study.evaluation, metrics=metrics))
-    table = reference_values_beside(results)
-    assert len(table.frame) == count
-    assert "Published too, but not evaluated here: " in table.caption
-    assert "R@10" in table.caption.rpartition(":")[2]
-    *_, last = ReferenceValues().content(results)
-    assert isinstance(last, Table if count else Paragraph)
-
-
-def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
-    study = synthetic.study(reference_values=synthetic.plane_study().reference_values[:1])
-    study.reference_values[0].__dict__["dataset"] = "mnist"
-    study.datasets[0].__dict__["name"] = "mnist"
-    results = loaded(study)
-    found = cells_of(results, study.reference_values[0])
-    assert len(found) == 4
-    assert {results.cells[name].rate for name in found} == {0.0}
 
 
 def test_the_step_at_which_cells_stop_is_shown(synthetic, loaded, built):
@@ -197,14 +171,6 @@ def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):
     assert len(results.values(study.cells()[0].name, "test/fine/recall@1")) == 3
 
 
-def test_points_for_dvc(synthetic, loaded):
-    study = synthetic.study()
-    made = points(loaded(study))
-    assert list(made.columns) == ["rate", "method", "score", "low", "high"]
-    assert len(made) == len(study.cells())
-    assert made["score"].between(made["low"], made["high"]).all()
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -228,12 +194,6 @@ def test_points_for_dvc(synthetic, loaded):
 )
 def test_how_numbers_are_written(written, expected):
     assert written == expected
-
-
-def test_a_single_seed_has_no_spread():
-    frame = pd.DataFrame([{"x mean": 50.0, "x std": np.nan, "x low": np.nan, "x high": np.nan, "x n": 1}])
-    cell = rows(Table("t", "T", "", (Column("x", "X", "score"),), frame))[0][0]
-    assert (cell.text, cell.small, cell.strip) == ("50.0", "n = 1", None)
 
 
 def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):

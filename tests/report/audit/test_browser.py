@@ -1,7 +1,6 @@
 """The page in a real browser, from disk: a review by keyboard, a reload, the saved CSV, and WCAG 2 A and AA."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import chromium
@@ -30,7 +29,6 @@ CHOOSE = """(values) => {
   for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
   form.elements.given.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
-NO_STORAGE = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("denied"); } });'
 
 
 @pytest.fixture(scope="module")
@@ -231,16 +229,6 @@ def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
     assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
 
 
-def test_a_browser_without_storage_says_so(fresh):
-    script = fresh.tab.call("Page.addScriptToEvaluateOnNewDocument", source=NO_STORAGE)["result"]["identifier"]
-    fresh.tab.reload()
-    press_start(fresh.tab)
-    fresh.tab.keys("r")
-    assert (shown(fresh.tab)["forgets"], shown(fresh.tab)["count"]) == (True, "1 of 20")
-    fresh.tab.keys("s")
-    fresh.tab.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-
-
 def test_suspects_are_filtered_and_paged(fresh):
     tab = fresh.tab
     count = int(fresh.bars.found.suspects().sum())
@@ -283,15 +271,3 @@ def test_nothing_violates_wcag_and_nothing_is_cut(fresh, axe, scheme, width):
         assert tab.run(f"(({inner}).scrollWidth <= ({inner}).clientWidth)"), state
     tab.scheme("light")
     tab.size(1280)
-
-
-def test_the_focus_is_seen(fresh):
-    tab = fresh.tab
-    press_start(tab)
-    tab.keys("Tab")
-    outline = "getComputedStyle(document.activeElement).outlineWidth"
-    seen = []
-    for _ in range(8):
-        tab.keys("Tab")
-        seen.append(tab.run(f"[document.activeElement.id || document.activeElement.textContent, {outline}]"))
-    assert all(re.match("[2-9]", width) for name, width in seen if name != "load"), seen

@@ -142,16 +142,6 @@ def test_what_trials_log_is_compared_too(verdicts, claim):
     assert skew.effects[0].mean == pytest.approx(0.5, abs=0.05)  # 1.5 against 1
 
 
-def test_the_results_of_a_study_that_lacks_the_cells_say_so(verdicts, claim):
-    def lacks(results):
-        yield paired(results, {"positives": "hard"}, RANDOM)
-
-    lacking, helps = verdicts([claim(lacks), claim()], UP)
-    assert (lacking.word, helps.word) == ("not tested", "confirmed")
-    assert "no cell of this study has positives 'hard'" in lacking.reason
-    assert measured(lacking) == lacking.reason
-
-
 def test_a_slope_needs_numbers_and_several_of_them(verdicts, claim):
     def over(setting, **more):
         return claim(lambda results: [slope(results, setting, EASY, None, **more)])
