@@ -35,10 +35,3 @@ def test_policies_and_the_default(toy_study):
     assert (many.policy, many.models, many.bytes) == ("best", 1, many.bytes_each)
     assert many.peak_bytes == 48 * many.bytes_each > SMALL
     assert kept(cells, resources={"keep_models": "cells"}).models == 24
-
-
-def test_a_setting_that_varies_counts(toy_study):
-    study = toy_study(grid={"training.embedding_size": [4, 400]}, resources={"keep_models": "cells"})
-    found = kept_models(study, IMAGES)
-    assert found.models == 4
-    assert found.bytes < 4 * found.bytes_each

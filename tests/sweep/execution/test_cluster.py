@@ -77,17 +77,3 @@ def test_ray_that_took_too_long_to_start_is_started_again(monkeypatch, errors, t
     else:
         cluster.connect(ResourcesSection())
     assert made == ["local"] * tries
-
-
-@pytest.mark.parametrize(("length", "folder"), [(10, None), (33, None), (34, "/tmp/ray"), (200, "/tmp/ray")])
-@pytest.mark.parametrize("variable", ["TMPDIR", "RAY_TMPDIR"])
-def test_a_long_folder_of_temporary_files_has_no_sockets(monkeypatch, variable, length, folder):
-    """The path of a socket has at most 103 or 107 bytes, and Ray adds up to 70."""
-    made = {}
-    for name in ("TMPDIR", "RAY_TMPDIR", "RAY_ADDRESS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, "/" + (length - 1) * "x")
-    monkeypatch.setattr(ray, "init", lambda **settings: made.update(settings))
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    cluster.connect(ResourcesSection())
-    assert made["_temp_dir"] == folder

@@ -177,14 +177,6 @@ def test_a_kill_and_an_error_on_one_rank_of_four(place):
     assert place.lines() == lines
 
 
-def test_fewer_processors_than_workers_is_an_error_that_says_what_there_is(place, capsys):
-    started = time.monotonic()
-    with pytest.raises(ValueError, match=r"takes 6 workers \(training\.workers\) of 1 CPU each.* room for 4\. Nodes: "):
-        place.sweep(6, resources={"wait_minutes": 0.05})
-    assert time.monotonic() - started < 60
-    assert "Waiting for nodes, 0.05 min at most" in capsys.readouterr().out
-
-
 def test_places_of_a_driver_that_died_are_freed(cluster):
     import ray
     from ray.util.placement_group import placement_group_table

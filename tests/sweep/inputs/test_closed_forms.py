@@ -130,10 +130,6 @@ def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
     assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
 
 
-def nothing_free(*given):
-    raise ValueError("nothing is free")
-
-
 def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
     found, _ = scored_with_free(root, *(job(seed, rate, views="mirror") for seed in SEEDS for rate in RATES))
     by_name = {(record["rate"], record["name"]): record for record in found}
@@ -156,30 +152,6 @@ def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(ro
         for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
             assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
         assert by_name[rate, "pixels, free"]["chosen"] == chosen
-
-
-def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        closed_forms.ClosedForm,
-        "projection",
-        lambda *given, own=closed_forms.ClosedForm.projection: made.append(given[1]) or own(*given),
-    )
-    monkeypatch.setattr(closed_forms, "choose", nothing_free)
-    scored(root, *(job(seed, 0.4) for seed in SEEDS))
-    assert [made.count(kind) for kind in ("components", "whitening", "lda")] == [2, 4, 4]
-
-
-def test_every_length_of_embeddings_that_is_less_than_the_input(root):
-    found, _ = scored(root, job(0, 0.0, size=4), job(0, 0.0, size=64), job(0, 0.0, size=100))
-    whitened = [record["name"] for record in found if "whitened" in record["name"]]
-    assert whitened == ["pixels, whitened", "pixels, 4 whitened"]
-
-
-def test_only_on_new_images(root):
-    found, _ = scored(root, job(0, 0.0, sets=("train", "test")))
-    assert {tuple(record["scores"]) for record in found} == {(KEY,)}
-    assert scored(root, job(0, 0.0, sets=("train",)))[0] == []
 
 
 def test_what_fails_is_named_and_leaves_the_others(root, monkeypatch):

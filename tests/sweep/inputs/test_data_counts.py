@@ -61,16 +61,6 @@ def test_unused_images_are_not_counted_and_a_splits_rows_may_be_in_any_order(dat
     assert roles == {"train": {"images": 9, "classes": 3}, "test": {"images": 5 + 6, "classes": 2}}
 
 
-def test_without_the_data_nothing_is_counted(data_root, toy_study):
-    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
-    (data_root / "split/imagefolder.parquet").unlink()
-    assert data_counts(study, data_root) == {}
-    (data_root / "packed/images.npy").write_bytes(b"")
-    assert data_counts(study, data_root) == {}
-    (data_root / "pack.json").unlink()
-    assert data_counts(study, data_root) == {}
-
-
 def test_what_is_left_out_and_what_stands_on_both_sides_is_noted(data_root, toy_study):
     study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
     content = json.loads((data_root / "pack.json").read_text())

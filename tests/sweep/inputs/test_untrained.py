@@ -87,18 +87,6 @@ def test_pixels_have_the_views_that_are_evaluated(root):
     assert abs(expected(root, 0, mirror=True) - expected(root, 0)) > 0.001
 
 
-def test_trials_that_start_from_the_same_pixels_are_scored_once(root):
-    _, lines = scored(root, job(0), job(0, steps=20), job(1))
-    assert lines == ["digits: scoring the pixels without training (pixels)"]
-
-
-def test_training_images_where_a_study_asks_for_them(root):
-    found, _ = scored(root, job(0, sets=("train", "test")))
-    train = {"train/fine/recall@1": pytest.approx(expected(root, 0, training=True), abs=2e-4)}
-    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0), abs=2e-4)} | train
-    assert scored(root, job(0, sets=("train",)))[0] == {"digits": {"pixels": train}}
-
-
 def test_not_the_images_that_choose(root):
     found, _ = scored(root, job(0, sets=("test", "validation")))
     assert list(found["digits"]["pixels"]) == [KEY]

@@ -43,15 +43,3 @@ def test_levels_are_not_mixed(toy_study, tmp_path, rates, first):
     places = [next(place for place, row in enumerate(rows) if name in row) for name in now["best"]]
     assert places == sorted(places)
     assert places[2] - places[1] == 2, "a line between the levels"
-
-
-def test_class_splits_are_not_mixed(toy_study, tmp_path):
-    now = shown(toy_study(class_splits=2), tmp_path)
-    assert [name.rpartition("|")[2] for name in now["best"]] == ["random+random"] * 2 + ["split-1"] * 2
-
-
-def test_each_level_is_shown_though_there_is_no_room_for_all_cells(toy_study, tmp_path):
-    grid = {"training.embedding_size": [4, 5, 6, 7]}
-    now = shown(toy_study(noise=[{"name": "uniform", "rates": [0.0, 0.2, 0.4]}], grid=grid), tmp_path)
-    rows = text_of(table(now)).splitlines()
-    assert [sum(f"uniform-{rate:g}|" in row for row in rows) for rate in (0.0, 0.2, 0.4)] == [2, 2, 2]

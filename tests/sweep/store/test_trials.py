@@ -1,6 +1,5 @@
 import fcntl
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -97,23 +96,6 @@ def test_trials_go_to_a_storage_and_come_back(tmp_path):
     fresh = TrialStore(tmp_path / "fresh", (tmp_path / "remote").as_uri())
     fresh.pull("k")
     assert fresh.read("k") == Outcome(FINISHED, {"a": 1.0})
-
-
-def test_a_storage_that_is_no_uri(tmp_path):
-    with pytest.raises(ValueError, match="nowhere://"):
-        TrialStore(tmp_path, "nowhere://bucket")
-
-
-def test_a_list_that_an_earlier_version_wrote_gives_way(tmp_path):
-    old = tmp_path / "there/sweeps" / platform.node()
-    for folder in (old, tmp_path / "store/sweeps"):
-        folder.mkdir(parents=True)
-        (folder / "toys.keys").write_text("abc\n")
-    (old / "others.keys").write_text("abc\n")
-    with mirror.mirrored((tmp_path / "there").as_uri(), tmp_path / "store", "toys"):
-        pass
-    lists = {str(path.relative_to(old.parent)) for path in old.parent.glob("*/*.keys")}
-    assert lists == {f"{owner(tmp_path / 'store')}/toys.keys", f"{platform.node()}/others.keys"}
 
 
 def test_a_disk_that_fails_for_a_moment_ends_no_copying_of_the_list_of_trials(tmp_path, monkeypatch):
