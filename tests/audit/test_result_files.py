@@ -1,7 +1,5 @@
 """Audits and plans that are saved and loaded: the same again, and one message for what is broken or of another kind."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,24 +48,12 @@ def test_a_plan_is_the_same_after_it_was_saved(found, saved):
     assert audit.estimate(again, answers) == audit.estimate(plan, answers)
 
 
-@pytest.mark.parametrize("kind", [audit.Audit, audit.ReviewPlan])
-def test_an_empty_folder(kind, tmp_path):
-    with pytest.raises(ValueError, match=r"there is no such file: no (audit|plan) was saved here"):
-        kind.load(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["audit", "plan"])
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"some": "file"}'])
 def test_a_broken_or_foreign_file(saved, name, text):
     (saved / f"{name}.json").write_text(text)
     with pytest.raises(ValueError, match="broken or of something else: run the audit again"):
         {"audit": audit.Audit, "plan": audit.ReviewPlan}[name].load(saved)
-
-
-def test_a_file_of_another_kind(saved):
-    shutil.copy(saved / "audit.json", saved / "plan.json")
-    with pytest.raises(ValueError, match=r"plan\.json: expected 'plan of dml\.audit'"):
-        audit.ReviewPlan.load(saved)
 
 
 @pytest.mark.parametrize("name", ["audit", "plan"])
@@ -91,10 +77,3 @@ def test_a_table_that_is_missing_or_was_changed(saved):
     (saved / "audit.parquet").unlink()
     with pytest.raises(ValueError, match=r"audit\.parquet: the file is missing"):
         audit.Audit.load(saved)
-
-
-def test_a_plan_whose_lists_differ_in_length(saved):
-    path = saved / "plan.json"
-    path.write_text(path.read_text().replace('"rows": [', '"rows": [7,'))
-    with pytest.raises(ValueError, match="differ in length"):
-        audit.ReviewPlan.load(saved)

@@ -1,11 +1,8 @@
 """`dml check`: a study's mistakes and its cost."""
 
 import pytest
-import yaml
 
 pytestmark = pytest.mark.slow
-
-NOISE = [{"name": "uniform", "rates": [0.2]}]
 
 
 def test_a_valid_study_has_a_cost(dml, project, timed):
@@ -16,50 +13,6 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert "by timing a few steps and an evaluation on random images" in lines[1]
     assert "2 models" in lines[2]
     assert not (project / "store").exists()
-
-
-def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
-    path = project / "pipelines/studies/tiny.yaml"
-    fixed = path.read_text()
-    assert "intervals:" not in dml("check", "tiny").out
-    tuned = yaml.safe_load(fixed) | {"search": {"trials": 2, "validation": "true_labels"}}
-    path.write_text(yaml.safe_dump(tuned))
-    said = "  intervals: of one class split; the part of a search is estimated from its trials"
-    assert said in dml("check", "tiny").out
-    path.write_text(yaml.safe_dump(tuned | {"class_splits": {"folds": 2}}))
-    assert "intervals:" not in dml("check", "tiny").out
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [({}, []), ({"search": {"trials": 2, "validation": "true_labels"}, "noise": NOISE}, ["Chosen on correct labels"])],
-)
-def test_what_a_reader_must_know_of_the_scores_is_noted(dml, project, timed, changes, said):
-    path = project / "pipelines/studies/tiny.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"datasets": ["digits"]} | changes))
-    notes = [line.split(":")[1].strip() for line in dml("check", "tiny").out.splitlines() if line.startswith("  note:")]
-    assert notes == said
-
-
-def test_seeds_that_share_a_start_are_counted(dml, project, timed):
-    tiny = yaml.safe_load((project / "pipelines/studies/tiny.yaml").read_text())
-    start = {"study": "tiny", "cell": {"loss": "triplet", "positives": "easy"}}
-    later = tiny | {"training": tiny["training"] | {"init_from": start}}
-    path = project / "pipelines/studies/later.yaml"
-    path.write_text(yaml.safe_dump(later))
-    assert "starts:" not in dml("check", "later").out
-    path.write_text(yaml.safe_dump(later | {"seeds": [1, 2, 3]}))
-    said = "  starts: 2 seeds of 3 from the first model of tiny, which has seeds 0, 1 alone: intervals leave out how"
-    assert said in dml("check", "later").out
-    (project / "pipelines/studies/tiny.yaml").unlink()
-    done = dml("check", "later")
-    assert (done.code, "starts:" in done.out) == (0, False)
-
-
-def test_several_studies_are_summed(dml, project):
-    path = project / "pipelines/studies/tiny.yaml"
-    (project / "pipelines/studies/more.yaml").write_text(path.read_text().replace("seeds: [0, 1]", "seeds: [5]"))
-    assert dml("check", "tiny", "more").out.splitlines()[-1].startswith("together: 6 trials, about ")
 
 
 def test_a_mistake_is_named_with_file_line_and_choices(dml, project):

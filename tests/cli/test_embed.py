@@ -48,13 +48,6 @@ def test_files_in_the_given_order_become_a_table(dml, model, photos, tmp_path):
     np.testing.assert_allclose(np.stack(table["vector"]), expected(model, files), atol=1e-6)
 
 
-def test_more_images_than_a_batch_keep_their_order(dml, model, photos, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.cli.vectors.BATCH", 7)
-    dml("embed", model, photos, "-o", tmp_path / "v.npy")
-    vectors = np.load(tmp_path / "v.npy")
-    np.testing.assert_allclose(vectors, expected(model, sorted(photos.rglob("*.png"))), atol=1e-6)
-
-
 def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/bad.png").write_bytes(b"no image")
@@ -70,23 +63,6 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert pd.read_csv(tmp_path / "v.csv")["path"].tolist() == [str(tmp_path / "in/good.png")]
     (tmp_path / "in/good.png").unlink()
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
-
-
-def test_files_that_are_left_out_of_a_folder_are_counted(dml, model, photos, tmp_path):
-    for name in ("a/0.png", "b/0", "c/0.jpg_large"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True)
-        (tmp_path / "in" / name).write_bytes((photos / "kind0/0.png").read_bytes())
-    said = f"{tmp_path / 'in'}: 2 files are left out"
-    assert said in (done := dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy")).err
-    assert "1 vector" in done.out
-    assert said in dml("search", model, tmp_path / "in", photos / "kind0/1.png", "-o", tmp_path / "page.html").err
-
-
-def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/good\udcff.png").write_bytes((photos / "kind0/0.png").read_bytes())
-    assert r"good\xff.png': the name is not UTF-8" in dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy").err
-    assert not (tmp_path / "v.npy").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """`dml recommend`: the rate that it takes, and what it prints and writes."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,7 +8,6 @@ import pytest
 from dml.cli.noise_rate import audited_rate
 from dml.files import write_json
 
-ROOT = Path(__file__).parents[2]
 NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
 
 
@@ -78,17 +75,3 @@ def test_errors_name_the_choices(dml, swept, arguments, message):
     assert (done.code, done.out) == (1, "")
     assert message in done.err
     assert done.err.count("\n") == 1
-
-
-def test_a_study_without_results_says_what_to_run(dml, project):
-    assert "study 'tiny' has no finished trials" in dml("recommend", NAME).err
-
-
-def test_published_results_need_no_training(dml, project):
-    name = "noise-half"
-    for study in (name, "noise-omniglot"):
-        shutil.copy(ROOT / f"pipelines/studies/{study}.yaml", project / "pipelines/studies")
-    shutil.copytree(ROOT / "docs/results" / name, project / "docs/results" / name)
-    done = dml("recommend", name, "--rate", 0.368)
-    assert "The only method with results at this rate." in done.out
-    assert "Published results, of commit" in done.out

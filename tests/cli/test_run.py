@@ -135,16 +135,6 @@ def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monk
         pass
 
 
-def test_an_interrupted_run_says_what_resumes_it(dml, project, monkeypatch):
-    program = "import os, signal; os.kill(os.getppid(), signal.SIGINT); raise SystemExit(255)"
-    start = Project.run
-    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
-    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
-    done = dml("run")
-    assert done.code == 130
-    assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
-
-
 STAGE = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -170,20 +160,6 @@ def test_a_termination_interrupts_the_stage_that_runs(dml, project, monkeypatch)
     assert (project / "ended").is_file()
     assert done.code == 130
     assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
-
-
-def test_a_chosen_study_that_has_no_file_any_more(dml, project, programs):
-    (project / "params.yaml").write_text("studies: [gone]\n")
-    done = dml("run")
-    assert (done.code, programs) == (1, [])
-    assert done.err == "error: params.yaml names 'gone', which has no file: remove it there, or run another study\n"
-    assert dml("run", "tiny").code == 0
-
-
-def test_several_studies_are_published_in_turn(dml, project, programs):
-    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
-    assert dml("publish", "other", "tiny").code == 0
-    assert [command[-1] for command in programs] == ["other", "tiny"]
 
 
 @pytest.mark.parametrize("command", [("run", "tinny"), ("publish", "tiny", "tinny")])

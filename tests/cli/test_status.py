@@ -1,7 +1,6 @@
 """`dml status`: the last lines that sweeps wrote."""
 
 import json
-import platform
 import subprocess
 import sys
 import threading
@@ -46,14 +45,6 @@ def test_no_sweep_has_run(dml, project):
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
-
-
-def test_clocks_of_other_machines_are_not_compared_with_this_one(dml, project):
-    for hours in (-30, 30):
-        write(project, host="another", updated=time.time() + 3600 * hours)
-        assert "1 running" in dml("status").out
-    write(project, host=platform.node(), updated=time.time() - 3600)
-    assert "no update for 3600 s" in dml("status").out
 
 
 def test_the_answer_needs_no_heavy_import():
@@ -101,18 +92,6 @@ def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_pa
     assert "(on elsewhere, in file://" in done.out
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "far: 1/2 cells" in dml("status", "--watch").out
-
-
-def test_another_store_of_this_host_is_shown_too(dml, project, tmp_path):
-    here = {"host": platform.node(), "store": str(project / "store")}
-    write(project, **here)
-    for folder, root in (("own", here["store"]), ("other", "/elsewhere/store")):
-        there = tmp_path / "bucket/sweeps" / folder
-        there.mkdir(parents=True)
-        (there / "tiny.json").write_text(json.dumps({**NOW, **here, "store": root, "updated": 0, "finished": 3}))
-    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
-    lines = dml("status").out.splitlines()
-    assert [line.split(", ")[1] for line in lines] == ["3/4 trials", "2/4 trials"]  # the other store's, and this one's
 
 
 def test_a_storage_that_does_not_answer_holds_nothing_up(dml, project, monkeypatch):

@@ -2,14 +2,11 @@
 
 import gzip
 import shutil
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from PIL import Image
 
 pytestmark = pytest.mark.slow
@@ -54,43 +51,6 @@ def test_a_stage_refuses_while_a_file_of_a_person_is_where_it_writes(project, re
     assert refused(done).startswith(f"{name}: dml writes there")
     assert (project.root / name).read_text() == "mine"
     assert [path.name for path in (project.root / name).parent.iterdir()] == [Path(name).name]
-
-
-def test_publishing_a_study_that_never_ran_says_so_before_it_asks_for_commits(project, refused):
-    subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
-    message = refused(project.stage("publish", "quickstart"))
-    assert "quickstart has not run here" in message
-    assert "dml run quickstart" in message
-
-
-def test_choosing_writes_the_list_and_keeps_the_comments_and_other_settings(project):
-    project.add_papers()
-    before = (project.root / "params.yaml").read_text()
-    (project.root / "params.yaml").write_text(before + "mine: {rate: 0.1}\n")
-    done = project.stage("choose", "eps-table1", "quickstart")
-    assert done.code == 0, done.text
-    after = (project.root / "params.yaml").read_text()
-    assert yaml.safe_load(after) == {"studies": ["eps-table1", "quickstart"], "mine": {"rate": 0.1}}
-    assert [line for line in after.splitlines() if line[0] == "#"] == [l for l in before.splitlines() if l[0] == "#"]
-
-
-def test_params_without_a_list_say_what_they_expect(project, refused):
-    (project.root / "params.yaml").write_text("studies:\n")
-    assert "params.yaml: studies: expected a list of names, got None" in refused(project.stage("report"))
-    assert project.stage("choose", "quickstart").code == 0
-    assert (project.root / "params.yaml").read_text() == "studies:\n- quickstart\n"
-
-
-def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
-    project.add_papers()
-    done = project.stage("choose", "paper-loop", "quickstart", "loop-table2")
-    assert done.code == 0, done.text
-    studies = yaml.safe_load((project.root / "params.yaml").read_text())["studies"]
-    assert studies[-1] == "quickstart"
-    assert studies.count("loop-table2") == 1  # it is in the group too
-    assert {"loop-points", "loop-corners-numbers"} <= set(studies)
-    assert not [name for name in studies if name.endswith(("-cub200", "-cars196", "-sop"))]
-    assert "studies: loop-" in done.text
 
 
 @pytest.mark.parametrize(
@@ -168,27 +128,6 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
         project.stages("pack", "tiny")
     finally:
         subprocess.run(["umount", str(store)], check=True)
-
-
-def test_an_interrupt_during_imports_has_no_traceback(project, tiny):
-    project.study("tiny", tiny)
-    program = """
-import os, runpy, signal, sys
-
-class Interrupting:
-    def find_spec(self, name, *rest):
-        if name == "dml.config":
-            os.kill(os.getpid(), signal.SIGINT)
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-sys.meta_path.insert(0, Interrupting())
-sys.argv[0] = "pipelines/resolve.py"
-sys.path.insert(0, "pipelines")
-runpy.run_path("pipelines/resolve.py", run_name="__main__")
-"""
-    done = project.run(sys.executable, "-c", program, "tiny")
-    assert done.code == -signal.SIGINT
-    assert done.text == ""
 
 
 def test_the_report_leaves_out_a_chosen_study_that_has_no_file(project, tiny):

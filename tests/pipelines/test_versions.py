@@ -73,15 +73,6 @@ def test_all_parts_of_a_room_count_also_a_new_one():
         assert names >= {f"{kind.replace('.', '/')}/{name}" for name in modules(kind)}
 
 
-def test_imports_for_types_do_not_count(tmp_path):
-    file = tmp_path / "a.py"
-    file.write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dml.config import Study\n"
-        "def f():\n    from dml.files import locked\n    import dml.report.site\n"
-    )
-    assert versions.imports(file) == ("dml.files", "dml.report.site")
-
-
 def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
     own = tmp_path / "mine.py"
     versions.run(tmp_path)
@@ -107,21 +98,3 @@ def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert len(said) == versions.SHOWN + 1
     assert said[-1].endswith(" more files have changed: sweep runs again")
-
-
-def test_packages_in_the_projects_folder_count(tmp_path):
-    for file in (
-        "mine.py",
-        "parts/__init__.py",
-        "parts/losses/cosine.py",
-        "papers/__init__.py",
-        "tests/__init__.py",
-        "dml/__init__.py",
-    ):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    assert set(versions.digests("split", tmp_path)) - set(versions.digests("split", tmp_path / "none")) == {
-        "mine.py",
-        "parts/__init__.py",
-        "parts/losses/cosine.py",
-    }

@@ -1,17 +1,16 @@
 """A sync makes MLflow's runs those of the picture, whatever an earlier one left."""
 
 import time
-from dataclasses import replace
 
 import mlflow
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import BAD_REQUEST, INTERNAL_ERROR
+from mlflow.protos.databricks_pb2 import INTERNAL_ERROR
 from tracked import CURVE, START, cell, picture, runs, state, study, trial
 
-from dml.tracking.runs import KILLED, RUNNING, Picture, Run
+from dml.tracking.runs import RUNNING, Picture, Run
 from dml.tracking.sync import Mirror, sync
 
 pytestmark = pytest.mark.slow
@@ -66,13 +65,6 @@ def test_a_running_trial_has_its_curve_so_far_and_then_all_of_it_once(uri):
     assert run.data.metrics["objective"] == 0.75
 
 
-def test_a_study_that_runs_again_is_running_and_then_ended(uri):
-    for status in ("FINISHED", RUNNING, KILLED):
-        assert sync(picture(status=status), uri) == ""
-        (run,) = runs(uri, "study")[1]
-        assert run.info.status == status
-
-
 def test_new_scores_replace_old_ones_lower_ones_too(uri):
     for score in (0.5, 0.25, 0.25):
         assert sync(picture(of_cell=cell(score=score)), uri) == ""
@@ -92,16 +84,6 @@ def test_a_new_score_counts_whatever_the_clock_says(uri, monkeypatch, seconds):
     for again, score in ((mirror, 0.25), (mirror, 0.125), (Mirror("study", uri), 0.0625)):
         again.sync(picture(of_cell=cell(score=score)))
         assert runs(uri, "cell")[1][0].data.metrics["objective.mean"] == score
-
-
-def test_other_names_are_new_names_of_the_same_runs(uri):
-    sync(picture(), uri)
-    before = {run.info.run_id for run in runs(uri)[1]}
-    sync(picture(of_cell=cell(name="triplet, 10%")), uri)
-    assert {run.info.run_id for run in runs(uri)[1]} == before
-    client, (run,) = runs(uri, "cell")
-    assert run.info.run_name == "triplet, 10%"
-    assert len(client.get_metric_history(run.info.run_id, "objective.mean")) == 1, "the score is the same"
 
 
 def test_other_best_settings_replace_the_run_and_keep_its_trials(uri):
@@ -233,28 +215,6 @@ def test_a_run_that_two_syncs_created_at_one_moment_is_there_once(uri):
     assert sync(picture(), uri) == ""
     assert len(runs(uri)[1]) == 4
     assert Mirror("study", uri).sync(picture()) == 0
-
-
-def test_two_sweeps_that_insert_the_same_dataset_at_once(uri, monkeypatch):
-    """MLflow on a real database answers so, where SQLite waits."""
-    text = '(psycopg2.errors.UniqueViolation) duplicate key value violates unique constraint "dataset_pk"'
-    failures, log_inputs = [MlflowException(text, BAD_REQUEST)], MlflowClient.log_inputs
-
-    def conflict(self, *given, **names):
-        if failures:
-            raise failures.pop()
-        return log_inputs(self, *given, **names)
-
-    monkeypatch.setattr(MlflowClient, "log_inputs", conflict)
-    assert sync(picture(datasets={"digits": "abc"}), uri, patience=30) == ""
-    (parent,) = runs(uri, "study")[1]
-    assert [d.dataset.name for d in parent.inputs.dataset_inputs] == ["digits"]
-
-
-def test_a_run_that_mlflow_rejects_delays_no_other_and_is_named(uri):
-    bad = replace(trial(0), params={"x" * 300: 1})
-    assert "exceeds the maximum length of 250 characters (triplet: trial 0)" in sync(picture(bad, trial(1)), uri)
-    assert [run.info.status for run in runs(uri, "trial")[1] if run.data.tags["dml.key"] == "key-1"] == ["FINISHED"]
 
 
 @pytest.mark.parametrize("hours", [-24, 24])
