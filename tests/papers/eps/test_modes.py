@@ -104,28 +104,3 @@ def test_collapse_is_beaten_for_many_samples(p):
         assert n * modes.best_margin(modes.blocks(n, 2, p, 2), ALPHA) < modes.collapsed_at_least(
             n, 2, p, ALPHA, "margin"
         )
-
-
-def test_the_best_modes_of_the_triplet_loss_have_about_8_to_16_samples_of_256():
-    for p in (0.7, 0.9):
-        sizes = [1, 2, 4, 8, 16, 32, 64, 128]
-        risks = [modes.best_triplet(modes.blocks(256, 2, p, size), ALPHA) for size in sizes]
-        assert sizes[int(np.argmin(risks))] in (8, 16)
-
-
-def test_with_three_labels_and_much_noise_one_point_is_as_good_for_the_margin_loss():
-    """Where samples of a group agree in less than half of all cases, beta = -alpha and the constant map are best."""
-    few, many = modes.blocks(24, 3, 0.6, 2), modes.blocks(24, 3, 0.6, 8)
-    one = modes.margin(many, ALPHA, -ALPHA, 0.0, 0.0)
-    assert one == pytest.approx(2 * ALPHA * many.positive.sum())
-    assert modes.best_margin(few, ALPHA) == pytest.approx(one)
-    assert modes.best_margin(modes.blocks(24, 3, 0.8, 2), ALPHA) < 0.7 * modes.best_margin(
-        modes.blocks(24, 3, 0.8, 8), ALPHA
-    )
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="modes of 1 to 4, got 8 and 5"):
-        modes.blocks(8, 2, 0.7, 5)
-    with pytest.raises(ValueError, match="multiple of 3 samples"):
-        modes.blocks(8, 3, 0.7, 2)

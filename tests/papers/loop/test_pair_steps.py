@@ -94,18 +94,6 @@ def test_the_closest_of_ends_and_middles_need_not():
     assert rows["farthest of the nine"].better > 0.9
 
 
-def test_better_counts_by_hand():
-    """One pair of arcs; the nine's rates one by one."""
-    arcs = arcs_apart(5, 1, 3)
-    nine = [pair_steps.rates(arcs, pair_steps.choice(case, 1), "plain") for case in range(9)]
-    fastest = max((float(r.apart[0]) for r in nine if r.good[0]), default=-np.inf)
-    rows = {row.rule: row for row in pair_choices.compare(arcs)}
-    for rule, case in (("middle and middle", 0), ("x1 and y1", 5)):
-        own = nine[case]
-        assert rows[rule].good == own.good[0]
-        assert rows[rule].better == (np.isfinite(fastest) and (not own.good[0] or fastest > own.apart[0] + 1e-9))
-
-
 @pytest.mark.parametrize("size", [3, 16, 64])
 def test_printed_gradients_are_those_of_squared_distances(size):
     found = {(a.formula, a.loss): a for a in loop_gradients.compare(size, 1000, seed=size)}

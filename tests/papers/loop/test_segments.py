@@ -29,15 +29,6 @@ def test_degenerate_segments(kind):
     np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 2, 3, 8, 64])
-def test_thousands_of_segments(size):
-    rng = np.random.default_rng(size)
-    for ends in (segments.random(rng, 4000, size), *segments.degenerate(rng, 1000, size).values()):
-        distance, _ = segments.nine_cases(ends)
-        np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-9)
-
-
 def test_against_bounded_least_squares():
     ends = segments.random(np.random.default_rng(2), 40, 4)
     distance, _ = segments.nine_cases(ends)

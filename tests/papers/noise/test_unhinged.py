@@ -94,13 +94,6 @@ class TestMarginal:
             gaps.append(unhinged.marginal(points, 0.2, [0, 1.4, 1.1].__getitem__) - unhinged.triplet(points, 0.2))
         assert np.allclose(gaps, unhinged.DIAMETER + 0.2 - 1.4 + 1.1)
 
-    def test_it_is_the_definition(self):
-        """Equation 31 with t = 1 and t = -1."""
-        points = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-        pulled, pushed = 2 + (2**0.5 - 1.4) + 0.2, 2 - (2.0 - 1.4) + 0.2
-        assert unhinged.marginal(points, 0.2, lambda _: 1.4) == pytest.approx(pulled + pushed)
-        assert unhinged.triplet(points, 0.2) == pytest.approx(2 + 2**0.5 - 2 + 0.2)
-
 
 def test_pair_noise_is_simulated_as_it_is_counted():
     for classes, p in ((2, 0.9), (3, 0.3), (10, 0.5), (100, 0.7)):
