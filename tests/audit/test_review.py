@@ -34,7 +34,7 @@ def test_a_thousand_reviews_cover_and_are_sharp(noisy, found):
     _, true, given = noisy
     wrong = given != true
     estimates = []
-    for seed in range(1000):
+    for seed in range(400):
         plan = audit.review_plan(found, 100, seed=seed)
         estimates.append(audit.estimate(plan, answers(plan, wrong)))
     covered = np.mean([e.low <= wrong.mean() <= e.high for e in estimates])
@@ -73,25 +73,15 @@ def coverage(found, looks: int, stops, rate: float, hidden: float, reviews: int)
 
 @pytest.mark.parametrize(("rate", "hidden"), [(0.1, 0.0), (0.3, 0.0), (0.1, 0.5), (0.3, 0.5)])
 def test_reviews_that_stop_early_cover_from_the_first_look(found, rate, hidden):
-    found = coverage(found, 200, (1, 5, 10, 20, 40, 100), rate, hidden, reviews=150)
+    found = coverage(found, 200, (1, 5, 10, 20, 40, 100), rate, hidden, reviews=100)
     assert min(found.values()) >= 0.93, found
 
 
 @pytest.mark.parametrize("rate", [0.03, 0.1, 0.2])
 @pytest.mark.parametrize("looks", [50, 200])
 def test_whole_reviews_cover_where_half_of_the_wrong_labels_look_right(found, rate, looks):
-    found = coverage(found, looks, (looks,), rate, 0.5, reviews=400)
+    found = coverage(found, looks, (looks,), rate, 0.5, reviews=200)
     assert found[looks] >= 0.93
-
-
-def test_a_stratum_that_nobody_looked_at_may_be_anything():
-    """Three images in four were judged right, all of them; of the fourth nothing is known."""
-    rows = np.arange(301)
-    plan = ReviewPlan(rows, np.repeat([0, 1], [300, 1]), np.array([300, 100]), np.full(2, 0.1), rows, rows, "")
-    result = audit.estimate(plan, dict.fromkeys(range(300), "right"))
-    assert (result.rate, result.low, result.high) == pytest.approx((0, 0, 0.25))
-    result = audit.estimate(plan, dict.fromkeys(range(300), "wrong"))
-    assert (result.rate, result.low, result.high) == pytest.approx((1, 0.75, 1))
 
 
 def test_a_plan_has_different_images_and_repeats(found):

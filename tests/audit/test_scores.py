@@ -6,7 +6,7 @@ import pytest
 from dml.audit import _rate
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import TOP, OutOfSample
-from dml.audit._rate import confident_joint, even_spread, explained, first_guess, sure
+from dml.audit._rate import confident_joint, even_spread, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
 pytestmark = pytest.mark.slow
@@ -91,23 +91,6 @@ def test_a_warning_if_the_classifier_would_disagree_with_right_labels_as_often()
     noisy, given, _, _ = probabilities(0.2, even=True, n=2000, sharp=10.0)
     guess = first_guess(noisy, noisy, given)
     assert (guess.warning, guess.all_right < 1e-6) == ("", True)
-
-
-def test_what_probabilities_explain_is_their_gain_over_guessing_at_any_scale():
-    found, given, _, p = probabilities(0.0, even=True, n=20000, sharp=2.0)
-    entropy = -(p * np.log(p)).sum(1).mean()
-    assert explained(found, given) == pytest.approx(1 - entropy / np.log(8), abs=0.01)
-    sharper = found._replace(logs=(3 * found.logs).astype(np.float32))
-    assert explained(sharper, given) == pytest.approx(explained(found, given), abs=1e-4)
-
-
-def test_a_warning_if_the_probabilities_say_next_to_nothing():
-    found, _, _, _ = probabilities(0.0, even=True, n=200, sharp=20.0)  # always sure,
-    given = np.random.default_rng(1).integers(0, 8, 200)  # and never of the labels
-    guess = first_guess(found, found, given)
-    assert guess.explained < 0.05
-    assert guess.apart > 0.9
-    assert guess.warning.startswith("the representation says little about the labels (")
 
 
 def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkeypatch):

@@ -40,14 +40,6 @@ def test_images_are_resized_as_those_that_trained(dml, model, photos, tmp_path):
     assert abs(vectors - expected(model, paths)).max() > 1e-3
 
 
-def test_files_in_the_given_order_become_a_table(dml, model, photos, tmp_path):
-    files = [photos / "kind3/1.png", photos / "kind0/0.png"]
-    assert dml("embed", model.parent, *files, "-o", tmp_path / "v.parquet").code == 0
-    table = pd.read_parquet(tmp_path / "v.parquet")
-    assert table["path"].tolist() == [str(path) for path in files]
-    np.testing.assert_allclose(np.stack(table["vector"]), expected(model, files), atol=1e-6)
-
-
 def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/bad.png").write_bytes(b"no image")
@@ -63,21 +55,6 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert pd.read_csv(tmp_path / "v.csv")["path"].tolist() == [str(tmp_path / "in/good.png")]
     (tmp_path / "in/good.png").unlink()
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
-
-
-@pytest.mark.parametrize(
-    ("images", "out", "code", "message"),
-    [
-        ("", "v.txt", 2, "expected a file that ends in"),
-        ("missing", "v.npy", 1, "no such file or folder"),
-        ("empty", "v.npy", 1, "no images (.avif, "),
-    ],
-)
-def test_what_cannot_be_done_is_said(dml, model, photos, tmp_path, images, out, code, message):
-    (tmp_path / "empty").mkdir()
-    done = dml("embed", model, (tmp_path / images) if images else photos, "-o", tmp_path / out)
-    assert done.code == code
-    assert message in done.err
 
 
 def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):

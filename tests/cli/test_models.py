@@ -145,17 +145,6 @@ def test_a_study_without_models_or_results_says_what_to_run(project):
         find_model("tiny")
 
 
-def test_what_is_nothing_of_these_is_refused(project, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="expected a trial's folder, digits of its key"):
-        find_model("nothing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"expected model\.json and model\.safetensors"):
-        find_model(str(tmp_path / "empty"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="Studies and keys are found in a project only"):
-        find_model("tiny")
-
-
 def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(

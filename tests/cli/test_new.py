@@ -159,27 +159,8 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
-def test_a_folder_without_class_folders_is_refused(dml, project, photos):
-    done = dml("new", "flat", photos / "kind0")
-    assert done.code == 1
-    assert "expected <class>/<image>" in done.err
-    assert not (project / "pipelines/studies/flat.yaml").exists()
-
-
 def propose(folder, gpu=False):
     return proposal.propose(survey(sources.build("imagefolder", root=str(folder)), folder), gpu)
-
-
-def test_too_few_classes_are_not_tuned(photos, tmp_path):
-    for number in range(4):  # two train, so one would fit
-        shutil.copytree(photos / f"kind{number}", tmp_path / f"few/kind{number}")
-    found = propose(tmp_path / "few")
-    assert not found.tune
-    assert found.classes == 2
-    text = proposal.study_text(
-        "few", OPTIONS, survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
-    )
-    assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}  # a recipe tunes nothing then
 
 
 def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):
@@ -213,11 +194,6 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
 
 def absent(cls, settings):
     raise ValueError("install it")
-
-
-@pytest.mark.parametrize(("seconds", "steps"), [(None, 1000), (3000.0, 1000), (6000.0, 500), (6100.0, 400), (1e9, 200)])
-def test_fewer_steps_are_proposed_for_a_long_study(seconds, steps):
-    assert proposal.fewer_steps(1000, seconds) == steps
 
 
 def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):

@@ -72,12 +72,6 @@ def test_nothing_starts_while_a_file_of_a_person_is_where_outputs_go(dml, projec
     assert not (project / "pipelines/audits").exists()
 
 
-def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
-    assert dml("run").out.startswith("tiny: 2 cells")
-    assert programs == [("-m", "dvc", "repro")]
-    assert (project / "params.yaml").read_text() == "# a comment\nstudies:\n- tiny\n"
-
-
 @pytest.mark.parametrize("arguments", [["run", "tiny"], ["audit", "tiny"]])
 def test_a_cluster_that_does_not_answer_is_named_before_any_stage_runs(dml, project, programs, monkeypatch, arguments):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
@@ -166,26 +160,6 @@ def test_a_termination_interrupts_the_stage_that_runs(dml, project, monkeypatch)
 def test_an_unknown_study_starts_nothing(dml, project, programs, command):
     assert dml(*command).code == 1
     assert programs == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (
-            ["report"],
-            (
-                "-m",
-                "dml.pipeline",
-                "report",
-            ),
-        ),
-        (["publish", "tiny"], ("-m", "dml.pipeline", "publish", "tiny")),
-        (["why", "tiny"], ("-m", "dml.pipeline", "why", "tiny")),
-    ],
-)
-def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):
-    assert dml(*arguments).code == 0
-    assert programs == [expected]
 
 
 @pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b", "tiny.lock", "_index", "x" * 101])

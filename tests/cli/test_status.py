@@ -6,8 +6,6 @@ import sys
 import threading
 import time
 
-import pytest
-
 from dml.sweep.progress import status
 from dml.sweep.progress import text as progress_text
 from dml.sweep.store import trials as store
@@ -54,31 +52,6 @@ def test_the_answer_needs_no_heavy_import():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
     assert (store.FINISHED, store.FAILED, store.PRUNED) == progress_text.ENDED
-
-
-def test_watching_looks_again_and_again_until_ctrl_c(dml, project, monkeypatch):
-    write(project)
-    looks = []
-
-    def sleep(seconds):
-        looks.append(seconds)
-        if len(looks) == 2:
-            raise KeyboardInterrupt
-        write(project, finished=3)
-
-    monkeypatch.setattr(status.time, "sleep", sleep)
-    done = dml("status", "--watch")
-    assert done.code == 130
-    assert [line.split(", ")[1] for line in done.out.splitlines() if line] == ["2/4 trials", "3/4 trials"]
-
-
-def test_on_a_terminal_running_sweeps_are_tables(project, monkeypatch, capsys):
-    write(project)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        status.live(project / "store", 1.0)
-    assert "best cells so far" in capsys.readouterr().out
 
 
 def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_path):

@@ -1,7 +1,6 @@
 """Choices made on other datasets and on clean labels, against a naive loop over the trials."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from scipy import stats
 
 from dml.config import DatasetSection
 from dml.report.analysis.carried_over import carried_over, elected, regrets
-from dml.report.cross_study_tables import carries_over
 
 pytestmark = pytest.mark.slow
 
@@ -80,26 +78,6 @@ def test_against_a_loop(crossed_study):
         )
 
 
-def test_heads_choose_for_a_head_and_all_others_for_a_network(synthetic, crossed_study):
-    def winner(place):
-        def alter(frame):
-            ways = list(zip(frame["loss"], frame["positives"], frame["negatives"], strict=True))
-            return frame.assign(**{KEY: [0.9 if way == WAYS[place] else 0.1 for way in ways]})
-
-        return alter
-
-    frozen = replace(synthetic.study().training, frozen=True)
-    heads = [crossed_study(name, winner(2), training=frozen) for name in "ab"]
-    network = crossed_study("c", winner(3))
-    rows = carried_over([*heads, network])
-    assert [(one.choice, one.choosers, one.alike) for one in rows] == [
-        (WAYS[2], 1, True),
-        (WAYS[2], 1, True),
-        (WAYS[2], 2, False),
-    ]
-    assert [one.regret.mean for one in rows] == pytest.approx([0, 0, 80])
-
-
 def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
     """1 + 14 is more than 2 + 13 in percentages of floats."""
 
@@ -112,13 +90,6 @@ def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
     found = carried_over([crossed_study(name, tied) for name in "ab"])
     assert {one.choice for one in found} == {WAYS[0]}
     np.testing.assert_array_equal(elected(100 * np.array([[0.02, 0.13, 0.0], [0.01, 0.14, 0.0]])), [1, 0, 0])
-
-
-def test_one_dataset_says_nothing(crossed_study, synthetic, loaded):
-    assert carried_over([]) == []
-    assert carries_over([crossed_study("a")]) is None
-    assert carried_over([loaded(synthetic.study("one")), loaded(synthetic.study("two"))]) == []
-    assert carried_over([crossed_study(name, seeds=[0]) for name in "ab"]) == []
 
 
 def test_regret_does_not_count_luck():

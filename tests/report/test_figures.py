@@ -13,12 +13,9 @@ from dml import discovery
 from dml.report import contents
 from dml.report.assembly import PACKAGE
 from dml.report.figures import style
-from dml.report.figures.against_noise import against_noise
 from dml.report.figures.axes import PercentTicks
-from dml.report.figures.methods import look
 from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing
-from dml.report.sections._rows import score_frame
 
 pytestmark = pytest.mark.slow
 
@@ -83,15 +80,6 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
     assert seen >= {"scores", "noise", "effects", "shares", "pareto", "search", "curves", "tuning"}
 
 
-def test_a_choice_has_the_same_look_in_every_figure(synthetic, loaded):
-    results = loaded(synthetic.study())
-    looks = {}
-    for method in results.methods.values():
-        looks.setdefault(method.positives, set()).add(look(results, method))
-    assert looks == {"random": {style.LOOKS[0]}, "easy": {style.LOOKS[1]}}
-    assert len({colour for colour, _ in style.LOOKS}) == len({marker for _, marker in style.LOOKS}) == len(style.LOOKS)
-
-
 def test_the_dark_version_exchanges_every_colour(tmp_path):
     with style.applied():
         figure = Figure(figsize=(2, 2))
@@ -108,14 +96,3 @@ def test_the_dark_version_exchanges_every_colour(tmp_path):
     assert not any(dark in light + drawing for dark in style.DARK.values())
     assert not any(colour in drawing for colour in style.DARK)
     assert (tmp_path / "figure.png").stat().st_size > 1000
-
-
-def test_no_axis_of_scores_goes_beyond_what_a_score_can_be(synthetic, loaded):
-    def perfect(frame):
-        return frame.assign(**{"test/fine/recall@1": 1.0 - 2 * frame["rate"]})
-
-    results, key = loaded(synthetic.small(), perfect), "test/fine/recall@1"
-    frame = score_frame(results, results.cells_of("digits", "uniform"), [key])
-    figure = against_noise(results, frame, "digits", "uniform", key)
-    figure.canvas.draw()
-    assert all(100 <= axes.get_ylim()[1] <= 101 for axes in figure.axes)

@@ -46,15 +46,6 @@ def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
     assert found["eta high"] > 1
 
 
-def test_the_bound_has_the_interval_of_eta(logged):
-    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
-    found = skew_of(results, next(iter(results.cells)))
-    assert found["eta"] == pytest.approx(2.0, rel=0.02)  # 400 of 800 draws, where uniform drawing expects 200
-    assert found["bound"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta"]))
-    assert found["bound low"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta high"]))
-    assert found["bound high"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta low"]))
-
-
 @pytest.mark.parametrize(
     "diagnostics",
     [{"eta": 1.4, "loss": 0.1}, {}, _counts([], []), _counts([3, 2], [40, 60])],

@@ -10,18 +10,3 @@ def test_many_cells_are_wrapped_and_the_rest_is_counted(synthetic, loaded):
     assert len([axes for axes in drawing.figure.axes if axes.axison]) == 12
     assert max(axes.get_subplotspec().colspan.stop for axes in drawing.figure.axes) <= 4
     assert "3 cells not shown" in drawing.caption
-
-
-def test_few_cells_are_all_shown(synthetic, loaded):
-    results = loaded(synthetic.plane_study(seeds=1))
-    (drawing,) = list(Planes().content(results))
-    assert len(drawing.figure.axes) == 4
-    assert "not shown" not in drawing.caption
-    assert [axes.get_title() for axes in drawing.figure.axes if axes.get_title()] == [
-        "random positives",
-        "easy positives",
-    ]
-    assert [axes.get_ylabel() for axes in drawing.figure.axes if axes.get_ylabel()] == [
-        "training classes",
-        "new classes",
-    ]

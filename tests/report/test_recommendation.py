@@ -82,13 +82,6 @@ def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     assert any(f"tuned at {float(nearest):.0%}" in note for note in found.notes)
 
 
-def test_the_winner_changes_where_the_interpolated_lines_cross(results):
-    """Easy falls from 80 to 50.4, random from 70.4 to 60.2: they meet at 0.4 * 9.6 / 19.4."""
-    crossing = 0.4 * (80 - 70.4) / ((80 - 70.4) + (60.2 - 50.4))
-    assert positives(recommend(results, crossing - 0.01))[0] == "easy"
-    assert positives(recommend(results, crossing + 0.01))[0] == "random"
-
-
 def test_beyond_the_measured_rates_the_nearest_counts(results):
     found = recommend(results, 0.7)
     assert found.measured == {0.4: 1.0}

@@ -34,15 +34,6 @@ def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
     assert cell.name.endswith("|all-pairs"), "stored names stay"
 
 
-def test_what_varies_can_decide_whether_a_loss_takes_tuples():
-    cells = [
-        Cell("digits", "uniform", 0.0, Part("triplet"), None, None, grid_point={"loss.synthesis": kind})
-        for kind in ("none", "loop")
-    ]
-    labels = [method_of(cell, {"loss.synthesis": "synthesis"}, {}).label for cell in cells]
-    assert labels == ["triplet, all pairs; synthesis none", "triplet; synthesis loop"]
-
-
 @pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])
 def test_more_clusters_than_images_are_no_score(synthetic, loaded, last, shown):
     """Each image is then its own cluster, whatever the embeddings are. Any other metric may be the same everywhere."""

@@ -69,15 +69,6 @@ def test_queries_depend_on_the_seed_and_could_find_something():
     assert (random_queries(labels, every, 3, 7) == random_queries(labels, every, 3, 7)).all()
 
 
-def test_each_query_is_shown_once_with_its_neighbours_by_each_method(shown):
-    drawing = _drawing(shown(queries=3, neighbors=4))
-    (axes,) = drawing.figure.axes
-    assert len(axes.images) == 3 * (1 + 2 * 4)  # two methods at the first noise rate
-    texts = [text.get_text() for text in axes.texts]
-    assert sum(text.startswith((RIGHT[0], WRONG[0])) for text in texts) == 3 * 2 * 4
-    assert "3 random images of the test set as queries" in drawing.caption
-
-
 def test_right_and_wrong_differ_by_frame_and_sign_and_tell_the_truth(shown):
     results = shown(queries=4, neighbors=5)
     (axes,) = _drawing(results).figure.axes
@@ -94,13 +85,6 @@ def test_right_and_wrong_differ_by_frame_and_sign_and_tell_the_truth(shown):
             order = [i for i in np.argsort(-(points @ points[query]), kind="stable") if i != query][:5]
             expected += int((LABELS[order] == LABELS[query]).sum())
     assert signs.count(RIGHT[0]) == expected
-
-
-def test_images_are_those_of_the_index_column(shown):
-    results = shown()
-    pictures = open_pictures(results, "digits")
-    content = results.embeddings(results.confirmed["key"].iloc[0])
-    assert [pictures.label(int(row), "fine") for row in content["index"]] == [str(label) for label in LABELS]
 
 
 def test_other_packed_images_are_not_shown(shown):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from dml.report.figures import saving, style
-from dml.report.figures.saving import save, with_dark
+from dml.report.figures.saving import save
 from dml.report.page.assets import Assets, SavedDownload, SavedDrawing
 from dml.report.page.blocks import Drawing
 
@@ -53,18 +53,6 @@ def _numbers(tree) -> list[float]:
     """All coordinates of all drawn paths, in order."""
     paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
     return sorted(float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", paths))
-
-
-def test_each_style_is_a_class_with_its_dark_colours():
-    path = '<path d="M0 0" style="{}"/>'
-    both, line, plain = f"fill:{style.BLUE};stroke:{style.INK}", f"fill:none;stroke:{style.BLUE}", "fill:none"
-    svg = with_dark("<style>*{}</style>" + "".join(path.format(text) for text in (line, both, plain, both)))
-    light, _, rest = svg.partition("@media (prefers-color-scheme:dark)")
-    dark, _, drawing = rest.partition("</style>")
-    assert light.endswith(f".a{{{both}}}.b{{{line}}}.c{{{plain}}}")  # the most frequent one is a
-    blue, ink = (style.DARK[colour] for colour in (style.BLUE, style.INK))
-    assert dark == f"{{.a{{fill:{blue};stroke:{ink}}}.b{{stroke:{blue}}}}}"
-    assert drawing == "".join(f'<path d="M0 0" class="{name}"/>' for name in "baca")
 
 
 @pytest.mark.parametrize("width", [4.0, 4.0046, np.nextafter(8.8, 0)])

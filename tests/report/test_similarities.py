@@ -107,10 +107,3 @@ def test_the_section_has_a_figure_for_each_set_and_a_table_over_seeds(kept):
         p, n = values[upper & same], values[upper & ~same]
         expected.append(100 * (n[None] > p[:, None]).mean())
     assert table.frame["reverse after training mean"].iloc[0] == pytest.approx(np.mean(expected), abs=1e-3)
-
-
-def test_cells_are_chosen_by_their_attributes(kept):
-    for asked, expected in (({}, 2), ({"positives": "easy"}, 1), ({"rate": [0.0, 0.4]}, 4), ({"rate": 0.4}, 2)):
-        results = kept(cells=asked)
-        table = list(Similarities().content(results))[-1]
-        assert len(table.frame) == 2 * expected, asked

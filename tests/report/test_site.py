@@ -1,14 +1,11 @@
 """The site as a whole: complete, self-contained, reproducible."""
 
 import html.parser
-import re
 import urllib.parse
 from pathlib import Path
 
 import pytest
 
-from dml.config import DatasetSection
-from dml.report import contents
 from dml.report.loading import load
 from dml.report.site import build
 
@@ -58,29 +55,6 @@ def test_every_link_and_image_resolves(site):
                 assert anchor in found.ids
 
 
-def test_names_with_dots_and_other_signs_have_files_of_their_own(synthetic, tmp_path, monkeypatch):
-    """Names of studies and datasets are a user's: their figures and tables neither vanish nor meet."""
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    monkeypatch.setattr(contents, "STUDY", ("winners", "all_results"))
-    datasets = [DatasetSection(name="digits", id=name, train_on="coarse") for name in ("a.b", "a-b", "a+", "aplus")]
-    studies = [synthetic.small(name, datasets=datasets) for name in ("flowers.v1", "flowers.v2")]
-    for study in studies:
-        synthetic.write(study, tmp_path)
-    build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report")
-    shown: dict[str, set[str]] = {}
-    for study in studies:
-        page = tmp_path / "report/studies" / f"{study.name}.html"
-        links = [link.partition("#")[0] for link in _Links(page.read_text(encoding="utf-8")).links if link != "data:,"]
-        files = [(page.parent / urllib.parse.unquote(link)).resolve() for link in links if link]
-        assert [file for file in files if not file.is_file()] == []
-        shown[study.name] = {str(file) for file in files if file.suffix in (".svg", ".csv")}
-        figures = [file for file in files if file.suffix == ".svg"]
-        assert len(set(figures)) == len(figures) // 2 >= len(datasets)  # each is shown, and linked
-    one, two = shown.values()
-    assert one
-    assert one.isdisjoint(two)
-
-
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in _pages(site.report):
         for link in _Links(page.read_text(encoding="utf-8")).links:
@@ -110,22 +84,6 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
     index = site.index.read_text(encoding="utf-8")
     assert "figures/digits/key.svg" in index
     assert "figures/planes/key.svg" in index
-
-
-def test_the_index_lists_many_studies_with_their_best_methods(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    studies = [synthetic.small(f"study-{number}") for number in range(4)]
-    for study in studies[1:]:
-        synthetic.write(study, tmp_path)
-    text = build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report").read_text(encoding="utf-8")
-    rows = re.findall(r"<tr>\s*<td.*?</tr>", text[text.index('id="studies"') : text.index('class="cards"')], re.DOTALL)
-    assert len(rows) == 4
-    assert all(f'href="#study-{number}"' in row for number, row in zip((1, 2, 3, 0), rows, strict=True))
-    said = "40% noise, rate not tuned, still rising, chosen on correct labels"
-    assert all(re.search(rf"triplet, \w+ \+ random\s*<small>R@1 [\d.]+, {said}</small>", row) for row in rows[:3])
-    assert "not run" in rows[3]
-    alone = build(studies[:2], tmp_path / "results", tmp_path / "store", tmp_path / "two").read_text(encoding="utf-8")
-    assert 'id="studies"' not in alone
 
 
 def test_a_page_shows_what_failed_and_what_is_missing(synthetic, built):

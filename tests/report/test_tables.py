@@ -17,7 +17,7 @@ from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
 from dml.report.sections.reference_values import reference_values_beside
 from dml.report.sections.settings import best_settings
-from dml.report.sections.training_log import TrainingLog, diagnostics
+from dml.report.sections.training_log import TrainingLog
 from dml.report.sections.winners import winners
 
 
@@ -37,15 +37,6 @@ def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     at = [c.key for c in table.columns].index("recall@1")
     assert shown[at].text == "63.0 ± 3.6"
     assert shown[at].small == "[54.0, 72.0]"
-
-
-def test_every_cell_and_every_score_is_shown(synthetic, loaded):
-    study = synthetic.study()
-    made = main_results(loaded(study))
-    assert [t.title for t in made] == ["Test classes, fine labels", "Training classes, held-out images, fine labels"]
-    for table in made:
-        assert list(table.frame["cell"]) == [cell.name for cell in study.cells()]
-        assert [c.label for c in table.columns if c.kind == "score"] == ["R@1", "MAP@R"]
 
 
 def test_csv_is_the_table(synthetic, loaded):
@@ -119,19 +110,6 @@ def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded)
     assert "loss.swap" not in table.frame  # the study fixed it
 
 
-def test_best_settings_are_of_the_first_class_split(synthetic, loaded):
-    """Scores on the validation classes of another split do not compare."""
-    study = synthetic.small(class_splits=2)
-
-    def alter(frame):
-        both = [frame.assign(split=split, objective=frame["objective"] + split) for split in (0, 1)]
-        return pd.concat(both, ignore_index=True)
-
-    one, both = best_settings(loaded(synthetic.small())), best_settings(loaded(study, alter))
-    pd.testing.assert_frame_equal(both.frame, one.frame)
-    assert both.caption != one.caption
-
-
 def test_failed_and_missing_are_counted(synthetic, loaded):
     study = synthetic.study()
     first, second = (cell.name for cell in study.cells()[:2])
@@ -150,19 +128,6 @@ def test_failed_and_missing_are_counted(synthetic, loaded):
     assert table.columns[-1].key == "state"
     cells = dict(zip(table.frame["cell"], rows(table), strict=True))
     assert cells[second][-2].small == "no seed finished"
-
-
-def test_diagnostics_are_means_over_seeds_beside_the_name_of_the_loss(synthetic, loaded):
-    study = synthetic.study()
-    first = study.cells()[0].name
-    logged = [json.dumps({"loss": value, "eta": 2.0}) for value in (1.0, 2.0, 6.0)]
-    made = diagnostics(loaded(study, scoring({first: logged}, "cell", key="diagnostics")))
-    texts = dict(zip([c.label for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
-    assert texts["Loss"] == "triplet"
-    assert texts["Mean loss"] == "3"
-    assert texts["Active share"] == "\N{EN DASH}"
-    assert "Eta" not in texts  # a maximum of one trial; pooled counts have a section of their own
-    assert len({c.label for c in made.columns}) == len({c.key for c in made.columns}) == len(made.columns)
 
 
 def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):

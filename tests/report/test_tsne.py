@@ -11,14 +11,6 @@ from dml.report.sections.tsne import Tsne
 pytestmark = pytest.mark.slow
 
 
-def test_a_sample_of_few_classes_is_uniform():
-    labels = np.repeat(np.arange(4), [3000, 1000, 500, 500])
-    chosen = analysis.sample(labels, seed=0)
-    assert len(np.unique(chosen)) == analysis.POINTS
-    assert np.bincount(labels[chosen]) / analysis.POINTS == pytest.approx([0.6, 0.2, 0.1, 0.1], abs=0.05)
-    assert (chosen != analysis.sample(labels, seed=1)).any()
-
-
 def test_of_many_classes_the_largest_have_points_to_see():
     labels = np.repeat(np.arange(2000), 5)
     labels = np.concatenate([labels, np.repeat([7, 1500], 100)])

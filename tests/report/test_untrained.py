@@ -10,7 +10,7 @@ from synthetic import KEY, only_confirmed, scoring
 from dml.report.analysis.untrained import untrained
 from dml.report.page.blocks import Drawing
 from dml.report.recommendation import recommend
-from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
+from dml.report.sections.untrained import Untrained, best_and_untrained
 from dml.report.sections.winners import Winners
 
 pytestmark = pytest.mark.slow
@@ -35,12 +35,6 @@ def with_features(synthetic, loaded):
     return make
 
 
-def unfinished(results, rate, *positives):
-    """Leaves out the trials of some choices of positives at a rate."""
-    trials = results.trials
-    return dataclasses.replace(results, trials=trials[(trials["rate"] != rate) | ~trials["positives"].isin(positives)])
-
-
 def test_the_best_head_of_each_rate_beside_the_features(with_features):
     results = with_features(mobilenet=0.65)
     assert Untrained().applies(results)
@@ -53,39 +47,6 @@ def test_the_best_head_of_each_rate_beside_the_features(with_features):
     low, high = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
     np.testing.assert_allclose(frame.loc[0.0, ["gain", "gain low", "gain high"]].to_numpy(float), [15, low, high])
     assert frame.loc[0.4, "gain"] == pytest.approx(-4)
-
-
-def test_of_several_kinds_of_features_the_best_one_counts_and_all_are_listed(with_features):
-    results = with_features(small=0.5, large=0.75)
-    assert list(best_and_untrained(results).frame["untrained"]) == [75.0, 75.0]
-    assert dict(zip(all_scores(results).frame["from"], all_scores(results).frame[KEY], strict=True)) == {
-        "small": 50.0,
-        "large": 75.0,
-    }
-    assert all_scores(with_features(small=0.5)) is None, "one score is in the first table"
-
-
-@pytest.mark.parametrize(("pixels", "net", "said"), [(0.75, 0.5, "pixels"), (0.5, 0.75, "frozen features")])
-def test_of_pixels_and_features_the_better_one_is_named(with_features, pixels, net, said):
-    frame = best_and_untrained(with_features(pixels=pixels, net=net)).frame
-    assert set(zip(frame["from"], frame["untrained"], strict=True)) == {(said, 75.0)}
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("net, 4 components", "frozen features, 4 components"),
-        ("net, whitened", "frozen features, whitened"),
-        ("pixels, 128 LDA", "pixels, 128 LDA"),
-        ("vectors", "vectors"),
-    ],
-)
-def test_a_projection_counts_as_any_other_score_and_is_named(with_features, name, label):
-    table = best_and_untrained(with_features(**{"net": 0.65, name: 0.7}))
-    assert list(table.frame["untrained"]) == [70.0, 70.0]
-    assert set(table.frame["from"]) == {label}
-    assert ("within-class whitening" in table.caption) == ("," in name)
-    assert list(best_and_untrained(with_features(**{"net": 0.65, name: 0.6})).frame["untrained"]) == [65.0, 65.0]
 
 
 def record(rate, score, noise="uniform", name="net, whitened", dataset="digits"):
@@ -126,22 +87,6 @@ def test_the_figures_line_follows_the_best_score_at_each_rate(with_projections):
     dotted = next(line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":")
     np.testing.assert_allclose(dotted.get_xydata(), [[0.0, 75.0], [0.4, 70.0]])
     assert "Dotted: the best score without training (frozen features, whitened)." in drawing.caption
-
-
-def test_the_table_of_all_scores_says_which_labels_projections_are_fitted_to(with_projections):
-    frame = all_scores(with_projections).frame
-    rows = list(zip(frame["from"], frame["fitted"], frame[KEY], strict=True))
-    assert ("net", "", 65.0) in rows
-    assert ("net, whitened", "no noise", 75.0) in rows
-    assert ("net, whitened", "40% uniform noise", 70.0) in rows
-    assert ("net, whitened", "40% asymmetric noise", 95.0) in rows
-    assert len(rows) == 4, "neither another dataset's record nor the score that has one for each noise rate"
-
-
-def test_only_methods_with_a_finished_seed_count(with_features):
-    results = unfinished(with_features(net=0.65), 0.0, "easy")
-    (row,) = best_and_untrained(results).frame.query("rate == 0").to_dict("records")
-    assert (row["gain"], row["above"], row["others"]) == (pytest.approx(5), 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -115,14 +115,6 @@ def test_the_winners_searched_settings_and_nothing_held_out():
     assert spec.evaluation.sets == ()
 
 
-@pytest.mark.parametrize(("own", "expected"), [({}, 0.25), ({"settings": {"rate": 0.1}}, 0.1)])
-def test_a_filter_assumes_the_rate_of_the_recipe_unless_the_study_sets_it(own, expected):
-    of = study(filters=[{"name": "prism", **own}])
-    cell = next(cell for cell in of.cells() if cell.rate == 0.4)
-    spec = champion_spec(of, cell, {"filter.rate": 0.4}, 0.25, DIGESTS)
-    assert spec.filter.settings["rate"] == expected
-
-
 @pytest.mark.parametrize("training", [{}, {"frozen": True}])
 def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_train(place, training, monkeypatch):
     """Labels as given are not known to be right: a filter that is told that none is wrong would leave nothing out."""
@@ -163,17 +155,3 @@ def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, 
     assert any(line.endswith("trained already") for line in lines)
     assert (again.folder, again.card["made"]) == (made.folder, card["made"])
     assert (made.folder / "model.safetensors").stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("frozen", [False, True])
-def test_it_embeds_the_views_that_the_study_evaluates(place, packed, frozen):
-    training = {**CONTENT["training"], "frozen": frozen}
-    made = {
-        views: train(place, wanted(study(training=training, evaluation={"views": views})), f"{views}-{frozen}")[0]
-        for views in ("one", "mirror")
-    }
-    one, both = (TrainedEmbedder(made[views].folder) for views in made)
-    images = packed.images[:6].copy()
-    total = one(images) + one(images[:, :, ::-1])
-    np.testing.assert_allclose(both(images), total / np.linalg.norm(total, axis=1, keepdims=True), atol=1e-6)
-    assert made["mirror"].card["views"] == "mirror"

@@ -69,18 +69,6 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
         assert run.status == "FINISHED"
 
 
-def test_the_share_kept_under_noise_is_that_of_the_report(toy_study, tmp_path):
-    plan = simulate(toy_study(noise=NOISE, search={"sampler": "fixed"}), tmp_path, score)
-    _, runs = shown(plan, tmp_path)
-    shares = {(run.params["loss"], run.params["rate"]): run.metrics.get("share_kept") for run in runs["cell"]}
-    assert shares == {
-        ("triplet", 0.0): None,
-        ("triplet", 0.2): 0.5,
-        ("contrastive", 0.0): None,
-        ("contrastive", 0.2): 0.5,
-    }
-
-
 @pytest.mark.parametrize(("rates", "expected"), [([0.2, 0.0], 0.0), ([0.1, 0.2], None)])
 def test_the_studys_winner_has_labels_as_given(toy_study, tmp_path, rates, expected):
     study = toy_study(noise=[{"name": "uniform", "rates": rates}])
@@ -106,14 +94,6 @@ def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
         "triplet: seed 0",
         "triplet: seed 1",
     ]
-
-
-def test_an_interrupted_sweep_and_a_running_one(toy_study, tmp_path):
-    plan = simulate(toy_study(), tmp_path, score, stop=8)
-    for state, unfinished in (("interrupted", "KILLED"), ("running", "RUNNING")):
-        _, runs = shown(plan, tmp_path, state)
-        assert [run.status for run in runs["cell"]] == ["FINISHED", unfinished]
-        assert runs["study"][0].status == unfinished
 
 
 def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validation(toy_study, tmp_path):

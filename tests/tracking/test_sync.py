@@ -8,7 +8,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR
-from tracked import CURVE, START, cell, picture, runs, state, study, trial
+from tracked import CURVE, cell, picture, runs, state, study, trial
 
 from dml.tracking.runs import RUNNING, Picture, Run
 from dml.tracking.sync import Mirror, sync
@@ -97,16 +97,6 @@ def test_other_best_settings_replace_the_run_and_keep_its_trials(uri):
     assert new.data.params["loss.margin"] == "0.3"
     assert {run.data.tags["mlflow.parentRunId"] for run in trials} == {new.info.run_id}
     assert len(trials) == 2
-
-
-def test_a_thousand_scores_and_settings(uri):
-    scores, settings = {f"score{n}": float(n) for n in range(1700)}, {f"setting{n}": n for n in range(220)}
-    tags = {"dml.cell": "digits|triplet", **{f"tag{n}": str(n) for n in range(230)}}
-    assert sync(picture(of_cell=cell(metrics=scores, params=settings, tags=tags)), uri) == ""
-    (run,) = runs(uri, "cell")[1]
-    assert run.data.metrics == scores
-    assert len(run.data.params) == 220
-    assert {f"tag{n}" for n in range(230)} <= set(run.data.tags)
 
 
 def test_files_are_sent_once_a_table_also_as_text(uri, tmp_path, monkeypatch):
@@ -215,17 +205,6 @@ def test_a_run_that_two_syncs_created_at_one_moment_is_there_once(uri):
     assert sync(picture(), uri) == ""
     assert len(runs(uri)[1]) == 4
     assert Mirror("study", uri).sync(picture()) == 0
-
-
-@pytest.mark.parametrize("hours", [-24, 24])
-def test_a_run_ends_after_it_starts_where_the_nodes_clock_is_apart(uri, hours):
-    """The driver says when a running trial began, and its node when an ended one did."""
-    mirror = Mirror("study", uri)
-    mirror.sync(picture(trial(0, status=RUNNING, start=START + 3600 * hours)))
-    mirror.sync(picture(trial(0)))
-    (run,) = runs(uri, "trial")[1]
-    assert run.info.start_time == 1000 * (START + 3600 * hours)
-    assert run.info.end_time - run.info.start_time == 10_000
 
 
 def test_an_audit_of_the_study_is_a_run_beside_its_sweep(uri):

@@ -47,21 +47,6 @@ def test_sums_are_expectations_over_labellings(count, beta):
         assert minimisers.margin(distances, probabilities, ALPHA, beta, count) == pytest.approx(expected)
 
 
-def test_the_proofs_count_takes_a_copy_of_a_label_that_is_independent_of_it():
-    """For two samples of which each stands for two with independent labels, at the same place."""
-    distances, probabilities = random_scene(3, 2)
-    each = range(3)
-    triplet, margin = 0.0, 0.0
-    for i, j, k in itertools.product(each, repeat=3):
-        for a, b, c in itertools.product(range(2), repeat=3):
-            chance = probabilities[i, a] * probabilities[j, b] * probabilities[k, c]
-            triplet += (a == b != c) * chance * max(distances[i, j] - distances[i, k] + ALPHA, 0) / 27
-            gap = distances[i, j] - 0.5 if a == b else 0.5 - distances[i, j]
-            margin += chance * max(gap + ALPHA, 0) / 27
-    assert minimisers.triplet(distances, probabilities, ALPHA, "proof") == pytest.approx(triplet)
-    assert minimisers.margin(distances, probabilities, ALPHA, 0.5, "proof") == pytest.approx(margin)
-
-
 def test_distinct_is_the_other_rooms_risk():
     distances, probabilities = random_scene(6, 3)
     assert minimisers.triplet(distances, probabilities, ALPHA) * 216 == pytest.approx(

@@ -82,13 +82,6 @@ def test_slopes_by_the_histogram_entries():
             assert slope[r] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-8)
 
 
-def test_a_histogram_sums_to_one_unless_printed():
-    s = random(4)
-    for bins in (2, 21, 201):
-        assert reverse_order.histogram(s.positive, bins).sum() == pytest.approx(1)
-    assert abs(reverse_order.histogram(s.positive, 21, printed=True).sum() - 1) > 0.1
-
-
 @pytest.mark.parametrize("spread", [3.0, 1.5])
 def test_the_bias_is_half_a_step_times_the_density(spread):
     s = similarity_laws.clustered(spread, classes=24, seed=1)

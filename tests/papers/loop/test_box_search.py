@@ -38,10 +38,3 @@ def test_the_better_of_two_valleys():
     grid = np.linspace(0, 2, 2001)
     least = wells(grid[:, None], grid[None, :]).min()
     np.testing.assert_allclose(found, least, atol=1e-6)
-
-
-def test_a_side_of_length_zero():
-    zero = np.zeros(3)
-    found = box_search.minimum(lambda s, t: (t - 0.9) ** 2 + s, zero, SIDES)
-    np.testing.assert_allclose(found, 0, atol=1e-12)
-    np.testing.assert_allclose(box_search.minimum(lambda s, t: 1 + s + t, zero, zero), 1)

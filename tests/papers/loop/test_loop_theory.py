@@ -124,9 +124,3 @@ def test_shares_on_the_page():
     assert (frame.loc[frame["conditions"] == "yes", "leaving"] == 0).all()
     assert (frame.loc[frame["conditions"] == "yes", "samples"] == "own side").all()
     assert (frame.loc[frame["samples"] == "all", "leaving"] > 0.05).all()
-
-
-def test_hphn_differs_with_four_samples():
-    for difference in loop_losses.differences():
-        largest = max(difference.value, difference.gradient)
-        assert largest < 1e-12 if difference.per_class == 2 else largest > 0.01

@@ -55,12 +55,6 @@ def test_the_counterexamples_on_the_sphere(make):
     assert own_class.leaves(example.first, example.second, example.start[None], example.end[None], True)[0]
 
 
-def test_the_cap_exceeds_a_half_sphere():
-    example = own_class.cap_counterexample()
-    np.testing.assert_allclose(example.first.a, example.second.a)  # a linear boundary
-    assert example.first.log(np.zeros(3)) > example.second.log(np.zeros(3))  # the centre is on the first law's side
-
-
 def test_leaves_finds_a_short_excursion_and_only_that():
     first, second = own_class.gaussian(np.zeros(2), np.eye(2)), own_class.gaussian(np.array([2.0, 0.0]), np.eye(2))
     start = np.array([[0.9, 0.0], [-1.0, 0.0], [0.0, 5.0]])

@@ -119,16 +119,6 @@ def test_below_the_baseline(beside, pixels, below):
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
 
 
-@pytest.mark.parametrize(("components", "below"), [(0.4, False), (0.6, True), (None, True)])
-def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, beside, components, below):
-    """And beside all pixels where nothing of that length was scored."""
-    size = synthetic.small().training.embedding_size
-    results = beside({"pixels": 0.99} | ({} if components is None else {f"pixels, {size} components": components}))
-    cells = results.cells.values()
-    assert bool(flags(results, cells, fixed=True, same_length=True).found) == below
-    assert flags(results, cells, fixed=True).found == ("below the baseline (R@1, test classes: 50.0, pixels 99.0)",)
-
-
 @pytest.mark.parametrize("score", ["test/fine/nmi", "fine/nmi"])
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
 def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, ami, decided, score):

@@ -109,15 +109,6 @@ def test_the_csv_has_each_source_of_a_verdict(page):
     assert list(frame.loc[frame["id"] == "eps-table-1-test", "source verdict"]) == ["confirmed", "not tested"]
 
 
-def test_a_study_shows_its_own_claims(page):
-    text = (page / "studies" / "ran.html").read_text(encoding="utf-8")
-    assert text.count('<article class="claim"') == 3
-    assert 'href="../claims.html#eps-table-1-test"' in text
-    frame = pd.read_csv(page / "data" / "ran" / "claims.csv")
-    assert frame["effect"].to_list() == pytest.approx([5.0, 5.0, 5.0])
-    assert "not run" in (page / "studies" / "waits.html").read_text(encoding="utf-8")
-
-
 def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
     class Wrong(_Proof):
         def verdicts(self):

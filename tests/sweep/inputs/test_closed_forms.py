@@ -12,7 +12,6 @@ from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.evaluation import augmented, evaluate
-from dml.sweep.inputs import closed_forms
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
@@ -119,17 +118,6 @@ def test_both_views_of_an_image_are_projected(root):
     assert (np.abs(own - one) > 0.004).all()
 
 
-def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        closed_forms, "ClosedForm", lambda *given, make=closed_forms.ClosedForm: made.append(1) or make(*given)
-    )
-    found, lines = scored(root, *(job(seed, 0.0) for seed in SEEDS), job(0, 0.0, phase="tune"))
-    assert len(made) == 1
-    assert found[0]["seeds"] == [0, 1]
-    assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
-
-
 def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
     found, _ = scored_with_free(root, *(job(seed, rate, views="mirror") for seed in SEEDS for rate in RATES))
     by_name = {(record["rate"], record["name"]): record for record in found}
@@ -152,18 +140,3 @@ def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(ro
         for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
             assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
         assert by_name[rate, "pixels, free"]["chosen"] == chosen
-
-
-def test_what_fails_is_named_and_leaves_the_others(root, monkeypatch):
-    def broken(self, kind, size=None, shrinkage=None, own=closed_forms.ClosedForm.projection):
-        if kind == "lda":
-            raise ValueError("lda: broken")
-        return own(self, kind, size, shrinkage)
-
-    monkeypatch.setattr(closed_forms.ClosedForm, "projection", broken)
-    manifest = json.loads((root / "pack.json").read_text())
-    (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))
-    found, lines = scored(root, job(0, 0.4, dataset="gone"), job(0, 0.4))
-    assert [record["name"] for record in found] == NAMES[:4]
-    assert lines[0].startswith("mine: no closed forms of gone: ")
-    assert lines[2:] == ["digits: no scores of a closed form of pixels: lda: broken"]

@@ -87,12 +87,6 @@ def test_pixels_have_the_views_that_are_evaluated(root):
     assert abs(expected(root, 0, mirror=True) - expected(root, 0)) > 0.001
 
 
-def test_not_the_images_that_choose(root):
-    found, _ = scored(root, job(0, sets=("test", "validation")))
-    assert list(found["digits"]["pixels"]) == [KEY]
-    assert scored(root, job(0, phase="tune")) == ({}, [])
-
-
 def test_a_dataset_that_cannot_be_scored_is_named_and_leaves_the_others(root):
     manifest = json.loads((root / "pack.json").read_text())
     (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))

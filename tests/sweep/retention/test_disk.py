@@ -1,7 +1,6 @@
 """What no study refers to: listed with size, age and reason, and never anything that one refers to."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -146,21 +145,6 @@ def test_a_trial_that_begins_and_ends_while_the_store_is_looked_at_is_not_listed
     assert unreferenced(project) == []
 
 
-def test_a_store_on_another_disk(project, tmp_path_factory):
-    scratch = tmp_path_factory.mktemp("scratch")
-    (project / "store").symlink_to(scratch)
-    plan = sweep(project, study(project, "toys", resources={"keep_models": "best"}), tidy=False)
-    entries = unreferenced(project)
-    assert len(entries) == 3
-    remove(entries)
-    assert len(list(scratch.glob("trials/*/model"))) == 1
-    assert not (scratch / ".removing").exists()
-    for path in ("pipelines/studies/toys.yaml", "results/toys/trials.parquet"):
-        (project / path).unlink()
-    assert listed(project).keys() == keys(plan)
-    assert sum(entry.path.name == "model" for entry in unreferenced(project)) == 0, "its trial is listed"
-
-
 def test_a_removal_that_was_killed_is_listed(project):
     write_text(project / "store/.removing/trials-abc-1/model/model.json", "{}")
     (entry,) = unreferenced(project)
@@ -201,17 +185,3 @@ def test_folds_of_audits_stay_as_long_as_their_study(project):
         write_text(project / f"store/audits/{name}.lock", "")
     (entry,) = unreferenced(project)
     assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")
-
-
-def test_networks_of_an_earlier_audit_are_listed_but_not_those_of_an_unfinished_one(project):
-    trained = project / "store/audits/toys/trained"
-    for name, written in (("earlier", 1_000), ("last", 2_000), ("begun-since", 4_000)):
-        write_text(trained / name / "embeddings.npy", "")
-        for path in (trained / name / "embeddings.npy", trained / name):
-            os.utime(path, (written, written))
-    assert unreferenced(project) == []
-    write_text(trained / "used.json", '["last"]')
-    os.utime(trained / "used.json", (3_000, 3_000))
-    (entry,) = unreferenced(project)
-    assert entry.path.name == "earlier"
-    assert "changed since" in entry.why

@@ -8,13 +8,11 @@ import sys
 import pytest
 from simulated import models, simulate, write_model
 
-from dml.config import InitFromSection
 from dml.files import locked
 from dml.sweep.finishing import Tidying
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
-from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored, owner
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
@@ -91,14 +89,6 @@ def test_the_best_model_is_trained_with_labels_as_given(toy_study, tmp_path, cha
     assert (None if found is None else found.cell.name) == (best and f"{best}|triplet|random+random")
     end(plan, tmp_path)
     assert sorted(names[key] for key in models(tmp_path)) == [f"{name}|triplet|random+random" for name in kept]
-
-
-def test_the_default_depends_on_the_bytes_of_one_model_per_cell(toy_study, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "SMALL", 2 * 200)
-    small, large = simulate(toy_study(), tmp_path / "a", score, 90), simulate(toy_study(), tmp_path / "b", score, 300)
-    end(small, tmp_path / "a")
-    end(large, tmp_path / "b")
-    assert (len(models(tmp_path / "a")), len(models(tmp_path / "b"))) == (2, 1)
 
 
 @pytest.mark.parametrize("first", ["cells", "all"])
@@ -213,27 +203,6 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys)
     write_model(plan.store, next(iter(confirmed(plan, 0, "contrastive"))))
     end(simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score), tmp_path, studies)
     assert "no model is deleted" in capsys.readouterr().err, "a broken study may need any"
-
-
-def test_a_dropped_model_is_named_with_what_to_do_and_can_be_trained_again(toy_study, tmp_path, capsys):
-    plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
-    end(plan, tmp_path)
-    starts = InitFromFinder(tmp_path / "results", tmp_path / "store")
-    with pytest.raises(
-        ValueError, match=r"model of .*contrastive.* is missing: .*python -m dml.sweep.retention.retrain toys"
-    ):
-        starts(InitFromSection(study="toys", cell={"loss": "contrastive"}), "digits", 0)
-
-    whole = toy_study(resources={"keep_models": "all"})
-    end(simulate(whole, tmp_path, score), tmp_path)
-    assert "keep_models is `all`, but 3 finished trials have no model here" in capsys.readouterr().err
-    assert set_aside("toys", tmp_path / "results", tmp_path / "store") == 3
-    trained = []
-    end(simulate(whole, tmp_path, lambda job: trained.append(job.key) or score(job)), tmp_path)
-    assert len(trained) == 3
-    assert models(tmp_path) == confirmed(plan)
-    with pytest.raises(ValueError, match="'nothing' has no results"):
-        set_aside("nothing", tmp_path / "results", tmp_path / "store")
 
 
 def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study, tmp_path):

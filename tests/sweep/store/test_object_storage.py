@@ -41,18 +41,6 @@ def trial(store, key="k", **outcome):
         store.write(key, Outcome(FINISHED, outcome))
 
 
-def test_what_exists_only_there_counts_as_stored(uri, tmp_path):
-    here = TrialStore(tmp_path / "here", uri)
-    for key, outcome in (("a", {"x": 1.0}), ("b", {})):
-        trial(here, key, **outcome)
-        here.push(key)
-    fresh = TrialStore(tmp_path / "fresh", uri).look()
-    assert fresh.read("a") == Outcome(FINISHED, {"x": 1.0})
-    assert fresh.read("b") is None
-    assert list(fresh.records()) == [("a", {"spec": {"a": 1}}, True), ("b", {"spec": {"a": 1}}, False)]
-    assert not (tmp_path / "fresh").exists()
-
-
 def test_a_write_that_is_forgotten_is_repeated(uri, proxy, tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
     store = TrialStore(tmp_path / "here", uri)
@@ -109,11 +97,6 @@ def test_what_is_wrong_is_said(uri, changed, said, monkeypatch):
     with pytest.raises(StorageError, match=said) as caught:
         Remote(uri).check()
     assert uri in str(caught.value)
-
-
-def test_a_bucket_that_is_missing(uri):
-    with pytest.raises(StorageError, match=r"'s3://nowhere/x'.*the bucket does not exist there\. Create it"):
-        Remote("s3://nowhere/x").check()
 
 
 def test_a_key_in_the_uri_is_used_and_never_shown(object_storage, uri, monkeypatch):

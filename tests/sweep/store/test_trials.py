@@ -3,13 +3,9 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from pathlib import Path
 
 import pytest
 
-from dml.sweep.store import mirror
-from dml.sweep.store.mirror import owner
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
 
@@ -96,23 +92,3 @@ def test_trials_go_to_a_storage_and_come_back(tmp_path):
     fresh = TrialStore(tmp_path / "fresh", (tmp_path / "remote").as_uri())
     fresh.pull("k")
     assert fresh.read("k") == Outcome(FINISHED, {"a": 1.0})
-
-
-def test_a_disk_that_fails_for_a_moment_ends_no_copying_of_the_list_of_trials(tmp_path, monkeypatch):
-    """`dml gc` of another machine reads the copy."""
-    failed, read = threading.Event(), Path.read_bytes
-
-    def fails(path):
-        if path.name != "toys.keys" or failed.is_set():
-            return read(path)
-        failed.set()
-        raise OSError(116, "Stale file handle")
-
-    monkeypatch.setattr(Path, "read_bytes", fails)
-    monkeypatch.setattr(mirror, "MIRROR_SECONDS", 0.01)
-    (tmp_path / "store/sweeps").mkdir(parents=True)
-    (tmp_path / "store/sweeps/toys.keys").write_text("abc\n")
-    with mirror.mirrored((tmp_path / "there").as_uri(), tmp_path / "store", "toys"):
-        assert failed.wait(10)
-        monkeypatch.setattr(mirror, "MIRROR_SECONDS", 5.0)  # it is waited for
-    assert (tmp_path / "there/sweeps" / owner(tmp_path / "store") / "toys.keys").read_text() == "abc\n"
