@@ -16,7 +16,6 @@ from dml.data.survey import survey
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = {"root": "x"}
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])

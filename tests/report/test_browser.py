@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 WIDTHS = (1920, 1280, 768, 420, 400)
 TABLE, COLUMN = "results-test-fine", "recall@1"
 SCRIPT = """

@@ -11,7 +11,7 @@ import pytest
 from dml import audit
 from dml.report.audit import write_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 CHECK = """axe.run(document, { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] },
   resultTypes: ["violations"] }).then((found) => ({ checked: found.passes.length,
   problems: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]) }))"""

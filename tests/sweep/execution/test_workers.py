@@ -20,7 +20,7 @@ from dml.sweep.plan import specs
 from dml.sweep.run import run_study
 from dml.training import data as trial_data
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(900)]
 
 STUDY = {
     "losses": [{"name": "contrastive", "positives": ["all"], "negatives": ["all"]}],

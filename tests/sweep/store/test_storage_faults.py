@@ -16,7 +16,7 @@ from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
