@@ -102,12 +102,6 @@ def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
     assert len(fitted) == 15 - done + 1
 
 
-def test_other_labels_do_not_take_saved_folds(noisy, tmp_path):
-    vectors, true, given = noisy
-    audit.audit(vectors, given, folder=tmp_path)
-    assert same(audit.audit(vectors, true, folder=tmp_path), audit.audit(vectors, true))
-
-
 def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatch):
     vectors, _, given = noisy
     trained = {}

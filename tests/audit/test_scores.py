@@ -7,7 +7,7 @@ from dml.audit import _rate
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import TOP, OutOfSample
 from dml.audit._rate import confident_joint, even_spread, first_guess, sure
-from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
+from dml.audit._scores import EVEN_LEAST, PRIOR, suspicion
 
 pytestmark = pytest.mark.slow
 
@@ -102,12 +102,3 @@ def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkey
     assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
     assert f"{guess.sure:.3f}" in guess.assumption
     assert f"{guess.joint:.3f}" in guess.assumption
-
-
-def test_chances_have_the_mean_and_the_order():
-    score = np.array([3.0, np.nan, -2.0, 0.5])
-    found = chance(score, 0.3)
-    assert np.nanmean(found) == pytest.approx(0.3)
-    assert np.isnan(found[1])
-    assert found[0] > found[3] > found[2]
-    assert np.isfinite(chance(score, 0.0)[0])

@@ -73,16 +73,6 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
     assert done.out.endswith("1 missing\n")
 
 
-def test_a_project_without_dvc_or_git(dml, project):
-    done = dml("doctor")
-    assert done.code == 1
-    assert "dvc init" in done.out
-    (project / ".dvc").mkdir()
-    assert "is not in a git repository" in lines(dml("doctor"))["DVC"]
-    (project / ".dvc/config").write_text("[core]\n    no_scm = true\n")
-    assert lines(dml("doctor"))["DVC"].endswith(".dvc, without git")
-
-
 def test_a_full_disk(dml, repository, monkeypatch):
     usage = type("Usage", (), {"free": 10**9})
     monkeypatch.setattr(health.shutil, "disk_usage", lambda folder: usage)

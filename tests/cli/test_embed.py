@@ -118,20 +118,3 @@ def test_no_file_of_the_user_is_lost_to_vectors(dml, model, head, photos, tmp_pa
     (tmp_path / "labels.csv").write_text("mine")
     assert dml("embed", head, given, "-o", tmp_path / "labels.npy").code == 0
     assert (tmp_path / "labels.csv").read_text() == "mine"
-
-
-def test_what_a_model_of_vectors_cannot_take_is_said(dml, head, photos, tmp_path):
-    given = np.ones((5, 6))
-    given[3, 2] = np.nan
-    np.save(tmp_path / "nan.npy", given)
-    np.save(tmp_path / "wide.npy", np.ones((5, 7)))
-    error = lambda *places: dml("embed", head, *places, "-o", tmp_path / "v.npy").err  # noqa: E731
-    assert "nan.npy: vector 3 (from 0) contains infinity or NaN" in error(tmp_path / "nan.npy")
-    assert "wide.npy: expected vectors of 6 numbers, got 7" in error(tmp_path / "wide.npy")
-    for places in [(tmp_path / "nan.npy", tmp_path / "wide.npy"), (photos,)]:
-        said = (
-            f"takes vectors of 6 numbers: expected one file (.npy, .npz, .parquet), got {', '.join(map(str, places))}"
-        )
-        assert said in error(*places)
-    searched = dml("search", head, photos, photos, "-o", tmp_path / "page.html")
-    assert "this model does not take images (image_shape is [6])" in searched.err

@@ -89,16 +89,6 @@ def test_models_for_use_are_trained_with_labels_as_given(project, levels, expect
     assert found("photos") == expected
 
 
-def test_another_noise_level_is_asked_for(project):
-    of_levels(project, "photos", U0, U2, ("asymmetric", 0.1), FILE, OTHER)
-    assert found("photos", noise="uniform") == "uniform-0.0"
-    assert found("photos", noise="uniform-0.2") == "uniform-0.2"
-    assert found("photos", noise="asymmetric") == "asymmetric-0.1"
-    assert found("photos", noise="label_file:people") == "label_file-people-0.3"
-    with pytest.raises(ValueError, match=r"no results of 'uniform-0\.3'; did you mean 'uniform-0\.2'"):
-        find_model("photos", noise="uniform-0.3")
-
-
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
@@ -135,14 +125,6 @@ def test_scores_of_several_class_splits_do_not_compare(project):
         rows.append((f"{cell}{number % 2}", cell, "confirm", 0, "finished", score))
     results(project, "folds", *rows, split=[0, 1] * 4)
     assert find_model("folds") == folders["even0"]
-
-
-def test_a_study_without_models_or_results_says_what_to_run(project):
-    results(project, "published", ("gone", "a", "confirm", 0, "finished", 0.3))
-    with pytest.raises(ValueError, match="DML_SNAPSHOTS=off dml run published"):
-        find_model("published")
-    with pytest.raises(ValueError, match="study 'tiny' has no results here: run it with `dml run tiny`"):
-        find_model("tiny")
 
 
 def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatch, tmp_path):

@@ -17,15 +17,6 @@ from dml.data.survey import survey
 pytestmark = pytest.mark.slow
 
 
-
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_the_name_of_a_group_is_refused(dml, project, photos, force):
-    done = dml("new", "paper-eps", photos, *force)
-    assert done.code == 1
-    assert done.err == "error: 'paper-eps' stands for the studies of a paper: choose another name\n"
-    assert not (project / "pipelines/studies/paper-eps.yaml").exists()
-
-
 def test_a_study_is_written_and_described(dml, project, photos):
     done = dml("new", "mine", photos)
     assert done.code == 0, done.err

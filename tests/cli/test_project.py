@@ -7,20 +7,9 @@ import pytest
 import yaml
 from ruamel.yaml import YAML
 
-from dml.cli.project import Project, choose, find_project, studies_of
+from dml.cli.project import Project, choose, studies_of
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_project_is_found_from_a_folder_inside(project):
-    assert find_project(project / "pipelines/studies") == Project(project)
-    assert find_project() == Project(project)
-
-
-def test_a_folder_with_only_some_of_the_files_is_no_project(project):
-    (project / "params.yaml").unlink()
-    with pytest.raises(ValueError, match=r"expected a folder with dvc\.yaml, params\.yaml and pipelines/studies"):
-        find_project()
 
 
 def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():

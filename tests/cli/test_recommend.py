@@ -5,7 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from dml.cli.noise_rate import audited_rate
 from dml.files import write_json
 
 NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
@@ -45,20 +44,6 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
         json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
         == "digits|uniform-0.4|triplet|random+random"
     )
-
-
-def test_a_review_comes_before_the_first_guess(tmp_path):
-    def rate(dataset="digits"):
-        found = audited_rate(tmp_path, dataset)
-        return found and found.value
-
-    assert rate() is None
-    write_json(tmp_path / "summary.json", {"dataset": "digits", "rate": {"guess": 0.3, "sure": 0.1}, "review": None})
-    assert (rate(), rate("mnist")) == (0.3, None)
-    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": {"rate": 0.25, "low": 0.2}})
-    assert rate() == 0.25
-    (tmp_path / "summary.json").write_text("[]")
-    assert rate() is None
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,6 @@ def write(project, **changes):
     (folder / "tiny.json").write_text(json.dumps({**NOW, "updated": time.time(), **changes}))
 
 
-def test_no_sweep_has_run(dml, project):
-    done = dml("status")
-    assert (done.code, done.out) == (0, f"no sweep has run in {project / 'store'}\n")
-
-
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
@@ -52,19 +47,6 @@ def test_the_answer_needs_no_heavy_import():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
     assert (store.FINISHED, store.FAILED, store.PRUNED) == progress_text.ENDED
-
-
-def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_path):
-    there = tmp_path / "bucket/sweeps/elsewhere"
-    there.mkdir(parents=True)
-    (there / "far.json").write_text(json.dumps({**NOW, "study": "far", "host": "elsewhere", "updated": 0}))
-    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
-    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
-    done = dml("status", "--watch")
-    assert done.out.startswith("far: 1/2 cells, 2/4 trials, 1 running")
-    assert "(on elsewhere, in file://" in done.out
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "far: 1/2 cells" in dml("status", "--watch").out
 
 
 def test_a_storage_that_does_not_answer_holds_nothing_up(dml, project, monkeypatch):

@@ -9,8 +9,6 @@ from dml.report.theory_page import theory_sections
 from papers.eps.sections import stability, zero_loss
 from papers.eps.theory import clean_risk
 from papers.noise.sections import pair_noise
-from papers.noise.sections.bounds import Bounds
-from papers.noise.sections.pair_noise import PairNoise
 from papers.noise.theory import pair_noise as theory_pair_noise
 
 pytestmark = pytest.mark.slow
@@ -18,20 +16,6 @@ pytestmark = pytest.mark.slow
 
 def _frame(section):
     return next(block for block in section.content() if isinstance(block, Table)).frame
-
-
-def test_pair_noise_is_shown_as_counted_and_as_printed():
-    row = _frame(PairNoise()).query("K == 10 and p == 0.5").iloc[0]
-    assert row["q+"] == pytest.approx(0.5 + 0.25 * (1 - 1 / 9))
-    assert row["q+ as printed"] == pytest.approx(0.5 + 0.25 * (1 - 2 / 9))
-    assert row["q-"] == pytest.approx(0.5 / 9 + 0.25 * 8 / 81)
-
-
-def test_bounds_of_uniform_drawing():
-    frame = _frame(Bounds()).set_index("skew")
-    assert frame.loc["eta = 1", "many"] == 1.0
-    assert frame.loc["eta = 2", "many"] == pytest.approx(1 - 0.5**0.5)
-    assert (frame["ten"] <= 1).all()
 
 
 VERDICTS = {

@@ -156,25 +156,6 @@ def check_the_study_after_the_audit(study, done, paths, work):
     assert len(set(digests)) >= 3
 
 
-def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked):
-    skipped = importlib.import_module("dml.pipeline.audit").skipped
-    assert not skipped("pets"), "an unknown study, whose message the stage prints"
-    resolved = Path("data/pets/study.yaml")
-    resolved.parent.mkdir(parents=True)
-    resolved.write_text(STUDY + "audit: {}\n")
-    assert not skipped("pets")
-    resolved.write_text(STUDY)
-    assert skipped("pets")
-    reviews.ask(Path("pipelines/audits/pets"), 8)
-    assert not skipped("pets")
-    photograph(Path("photos"), each=4)
-    work(STUDY)
-    assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8
-    Path("audit/pets/index.html").write_text("mine")
-    with pytest.raises(ValueError, match=r"audit/pets/index\.html: dml writes there"):
-        work(STUDY, names="audit")
-
-
 def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
     photograph(Path("photos"), each=5)
     text = STUDY + "audit: {review_size: 10}\n"

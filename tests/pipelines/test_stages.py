@@ -114,14 +114,3 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
         project.stages("pack", "tiny")
     finally:
         subprocess.run(["umount", str(store)], check=True)
-
-
-def test_the_report_leaves_out_a_chosen_study_that_has_no_file(project, tiny):
-    project.study("tiny", tiny)
-    (project.root / "params.yaml").write_text("studies: [gone, tiny]\n")
-    done = project.stage("report")
-    assert done.code == 0, done.text
-    assert "params.yaml names 'gone', which has no file: left out; remove it there\n" in done.text
-    assert done.text.index("report: 1 study page ...\n") < done.text.index("report/index.html")
-    assert (project.root / "report/studies/tiny.html").is_file()
-    assert not (project.root / "report/studies/gone.html").exists()

@@ -89,25 +89,3 @@ def test_methods_without_the_setting_are_level_lines(results):
             np.testing.assert_allclose(line.get_ydata(), size + 0.1)
     assert AgainstSetting().applies(results)
     assert sum(1 for _ in AgainstSetting().content(results)) == 2
-
-
-@pytest.mark.parametrize(
-    ("values", "expected", "logarithmic"),
-    [
-        ([8, 16, 32], [8, 16, 32], True),
-        ([11, 21, 51, 101, 201, 401], [11, 21, 51, 101, 201, 401], True),
-        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], False),
-        ([10, 20], [10, 20], False),
-        ([0, 1, 10], [0, 1, 10], False),
-        (["a", "b"], [0, 1], False),
-        ([True, False], [0, 1], False),
-        ([64, 16, 32], [64, 16, 32], True),
-        ([0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], [0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], True),  # no room for labels
-        ([1, 2, 3, 30], [1, 2, 3, 30], True),
-        ([0.5, 0.51, 0.52, 10], [0.5, 0.51, 0.52, 10], False),  # no room on either
-        ([0.1, 0.3, 1.0, 1.1], [0.1, 0.3, 1.0, 1.1], False),
-    ],
-)
-def test_geometric_values_have_a_logarithmic_axis(values, expected, logarithmic):
-    positions, found = drawn._positions([{"training.x": value} for value in values])
-    assert (positions, found) == (expected, logarithmic)

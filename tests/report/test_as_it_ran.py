@@ -84,15 +84,6 @@ def test_a_file_that_is_the_same_changes_nothing(results, tmp_path):
     assert len(same.cells) == 8
 
 
-def test_today_s_file_says_what_the_page_is_about(results, tmp_path):
-    about = results(("title: Before", "title: Now"), ("text: Easy is better.", "text: Is it better?"))
-    assert "changed since" not in about.origin
-    page, (verdict,) = drawn(about, tmp_path)
-    assert page.title == "Now"
-    assert verdict.claim.text == "Is it better?"
-    assert verdict.effects
-
-
 def test_a_loss_that_was_added_has_no_cells(results, tmp_path):
     added = results(LOSS, more="  - {text: New., first: {loss: contrastive}, second: {loss: triplet}}\n")
     assert {cell.loss.name for cell in added.cells.values()} == {"triplet", "margin"}
@@ -138,13 +129,6 @@ def test_cells_that_the_file_no_longer_has_are_left_out(results, tmp_path):
     assert ("Cells", "4", "2 methods") in page.facts
     assert verdict.effects
     assert not any("triplet" in str(best) for best in page.best)
-
-
-def test_results_of_an_earlier_version_are_read_with_today_s_file(tmp_path, synthetic):
-    synthetic.write(study_of(tmp_path), tmp_path)
-    results = load(study_of(tmp_path, LOSS), tmp_path / "results/toys")
-    assert len(results.cells) == 12
-    assert len(results.missing()) == 4
 
 
 @pytest.mark.parametrize(

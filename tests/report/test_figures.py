@@ -46,28 +46,6 @@ def _drawings(results):
     return [block for block in blocks if isinstance(block, Drawing) and block.figure is not None]
 
 
-@pytest.mark.parametrize("spread", [0.004, 0.02, 0.3])
-def test_no_axis_repeats_a_label(synthetic, loaded, spread):
-    """Scores within a fraction of a percent, and noise rates below one percent."""
-
-    def alter(frame):
-        scores = [column for column in frame.columns if "/" in column] + ["objective"]
-        frame[scores] = 0.013 + spread * frame[scores]
-        return frame
-
-    study = synthetic.small(noise=synthetic.noise([0.0, 0.002, 0.004], "uniform", "subset"))
-    results = loaded(study, alter)
-    seen = 0
-    for drawing in _drawings(results):
-        drawing.figure.draw_without_rendering()
-        for axes in drawing.figure.axes:
-            for axis in (axes.xaxis, axes.yaxis):
-                labels = [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
-                assert len(set(labels)) == len(labels), (drawing.name, labels)
-                seen += len(labels) > 1
-    assert seen > 10
-
-
 def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
     seen = set()
     for drawing in _drawings(loaded(synthetic.study())):

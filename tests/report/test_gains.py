@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
@@ -56,22 +55,10 @@ def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
     assert winners(told) is None
 
 
-def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
-    search = results.study.search.model_copy(update={"level": "coarse"})
-    pd.testing.assert_frame_equal(gains([of_study(results, search=search)]).frame, gains([results]).frame)
-
-
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
 def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
     monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
     assert f"in {same} of 1 row without wrong labels, and in 0 of 1 row with them" in gains([results]).lead
-
-
-def test_a_length_without_a_baseline_is_a_dash(results):
-    training = dataclasses.replace(results.study.training, embedding_size=32)
-    frame = gains([of_study(results, training=training)]).frame
-    assert list(frame["same"]) == ["\N{EN DASH}"] * 2
-    assert [row.partition(",")[0] for row in frame["sure"]] == ["not told apart", "worse"]
 
 
 def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results):

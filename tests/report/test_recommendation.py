@@ -188,11 +188,3 @@ def test_the_share_of_wrong_labels_after_some_were_made_wrong(classes):
     assert np.mean(made != true) == pytest.approx(composed(0.118, 0.2, classes), abs=0.003)
     assert composed(0.118, 0.0, classes) == 0.118
     assert composed(0.118, 0.2) == pytest.approx(1 - 0.882 * 0.8)
-
-
-def test_published_results_and_settings(published):
-    found = recommend(published("flowers-frozen"), 0.25)
-    assert found.winner.method == "margin, easy + semihard random"
-    expected = {"loss": "margin", "loss.beta": 1.4, "training.frozen": True, "training.steps": 500}
-    assert expected.items() <= found.settings.items()
-    assert any(note.startswith("Published results") for note in found.notes)

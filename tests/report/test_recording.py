@@ -87,12 +87,6 @@ def test_pictures_of_a_dataset_that_does_not_allow_it_stay_out(published, monkey
     assert "not published with results" in block.text
 
 
-def test_only_four_sources_allow_their_pictures_in_a_repository():
-    found = {name: discovery.find("dml.data.sources", name) for name in discovery.names("dml.data.sources")}
-    allowed = {name for name, source in found.items() if getattr(source, "redistributable", False)}
-    assert allowed == {"digits", "mnist", "numbers", "omniglot"}
-
-
 @pytest.mark.parametrize("channels", [1, 3])
 def test_arrays_and_pictures_come_back_and_equal_ones_give_equal_bytes(tmp_path, channels):
     rng = np.random.default_rng(0)

@@ -35,15 +35,6 @@ def test_a_lead_that_exists_only_at_one_trial_is_called_that(tuned):
         assert row["lead at last"] == pytest.approx(50 - (90 - 80 * 0.8**5))
 
 
-def test_the_page_has_a_figure_and_two_tables(tuned):
-    results = tuned({})
-    assert tuning.Tuning().applies(results)
-    figure, leaders, dependence = tuning.Tuning().content(results)
-    assert figure.data["trials"].max() == 5
-    assert len(leaders.frame) == 2
-    assert dependence.frame["trials"].tolist() == [20]
-
-
 def test_the_setting_that_explains_the_score_is_the_first():
     draw = np.random.default_rng(0)
     settings = [

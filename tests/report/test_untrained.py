@@ -8,10 +8,8 @@ from scipy import stats
 from synthetic import KEY, only_confirmed, scoring
 
 from dml.report.analysis.untrained import untrained
-from dml.report.page.blocks import Drawing
 from dml.report.recommendation import recommend
 from dml.report.sections.untrained import Untrained, best_and_untrained
-from dml.report.sections.winners import Winners
 
 pytestmark = pytest.mark.slow
 
@@ -80,13 +78,6 @@ def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projec
     assert (found.name, found.score) == ("net, whitened", pytest.approx(0.25 * 75 + 0.75 * 70))
     note = recommend(with_projections, 0.3).notes[-1]
     assert note.startswith("Without training: 71.2 (frozen features, whitened)")
-
-
-def test_the_figures_line_follows_the_best_score_at_each_rate(with_projections):
-    drawing = next(block for block in Winners().content(with_projections) if isinstance(block, Drawing))
-    dotted = next(line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":")
-    np.testing.assert_allclose(dotted.get_xydata(), [[0.0, 75.0], [0.4, 70.0]])
-    assert "Dotted: the best score without training (frozen features, whitened)." in drawing.caption
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from dml.config import load_study
 from dml.config.recorded import ATTRIBUTE, recorded
 from dml.report.loading import load
 from dml.snapshots import LARGEST, Snapshot, publish, snapshots
-from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
@@ -132,15 +131,6 @@ def test_its_trials_count_as_stored(tmp_path, study, folder):
     assert store.read("f" * 64) is None
     store.write(row["key"], Outcome(FINISHED, scores={"mine": 1.0}))
     assert store.read(row["key"]).scores == {"mine": 1.0}
-
-
-def test_a_variable_lets_published_trials_run_again(tmp_path, study, folder, monkeypatch):
-    monkeypatch.delenv("DML_SNAPSHOTS", raising=False)
-    publish(study, folder, tmp_path / "out")
-    found = snapshot_outcomes(tmp_path / "out")
-    assert {outcome.host for outcome in found.values()} == {"published"}
-    monkeypatch.setenv("DML_SNAPSHOTS", "off")
-    assert snapshot_outcomes(tmp_path / "out") == {}
 
 
 @pytest.mark.parametrize(

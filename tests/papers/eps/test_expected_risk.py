@@ -88,11 +88,6 @@ class TestTheorem1:
                 distances = best.distances + generator.uniform(0, 0.05) * distances
             assert expected_risk.triplet(distances, labels, ALPHA) >= least - 1e-12
 
-    def test_two_modes_have_more(self):
-        curves = collapse.curves([0.55, 0.7, 0.9], [8, 16, 32], easy=False)
-        assert (curves.two_modes > curves.collapsed).all()
-        assert np.isnan(curves.crossing).all()
-
 
 class TestTheorem2:
     """Margin, all positives: the collapsed embedding, groups 2 alpha apart, beta = alpha, has the least risk."""
@@ -112,17 +107,6 @@ class TestTheorem2:
             points = generator.normal(size=(n, 4)) * generator.uniform(0.01, 1)
             distances = np.linalg.norm(points[:, None] - points[None], axis=2)
             assert expected_risk.margin(distances, labels, ALPHA, beta) >= least - 1e-12
-
-    def test_it_needs_samples_of_a_group_to_agree_more_often_than_not(self):
-        """With three groups it fails where p^2 + (1 - p)^2 / (t - 1) < 1/2: two modes are better even without EPS."""
-        for p, agree in ((0.6, 0.44), (0.7, 0.535)):
-            labels = collapse.label_probabilities(24, 3, p)
-            assert labels[0] @ labels[1] == pytest.approx(agree)
-            risks = [
-                expected_risk.margin(scene.distances, labels, ALPHA, ALPHA)
-                for scene in (collapse.collapsed(24, 3, 2 * ALPHA), collapse.two_modes(24, 3, 2 * ALPHA))
-            ]
-            assert (risks[1] < risks[0]) == (agree < 0.5)
 
 
 class TestClaims1And2:

@@ -93,14 +93,3 @@ def test_no_order_of_the_neighbours_has_a_lower_margin_risk(p):
         sums.append(2 * ALPHA * np.minimum(positive, 1 - labels[others] @ labels[0]).sum())
     assert min(sums) == pytest.approx(modes.least_margin(n, 2, p, ALPHA))
     assert modes.best_margin(modes.blocks(n, 2, p, 1), ALPHA) >= min(sums)
-
-
-@pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
-def test_collapse_is_beaten_for_many_samples(p):
-    for n in (128, 256, 1024):
-        assert n * modes.best_triplet(modes.blocks(n, 2, p, 8), ALPHA) < modes.collapsed_at_least(
-            n, 2, p, ALPHA, "triplet"
-        )
-        assert n * modes.best_margin(modes.blocks(n, 2, p, 2), ALPHA) < modes.collapsed_at_least(
-            n, 2, p, ALPHA, "margin"
-        )

@@ -31,10 +31,3 @@ def test_gain_is_that_of_the_losses():
     assert ours.mean == pytest.approx(gains.mean().item(), abs=1e-7)
     assert ours.interior == pytest.approx((found.case.diagonal() == 0).double().mean().item())
     assert ours.corners == pytest.approx((found.case.diagonal() >= 5).double().mean().item())
-
-
-def test_gain_falls_with_the_dimension_and_with_tightness():
-    gains = [found.mean for found in arc_gain.against_dimension((3, 8, 32, 128, 512), 4000)]
-    assert gains == sorted(gains, reverse=True)
-    tight = [found.relative for found in arc_gain.against_tightness((0.2, 0.6, 1.5), 16, 4000)]
-    assert tight == sorted(tight)

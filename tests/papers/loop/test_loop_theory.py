@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from dml.report.page.blocks import Drawing, Facts, Folded
-from dml.report.page.tables import Table
 from papers.loop.sections import loop_proposition
 from papers.loop.sections.loop_cases import LoopCases
-from papers.loop.sections.loop_gain import DIMENSIONS, LoopGain
 from papers.loop.sections.loop_proposition import LoopProposition
 from papers.loop.sections.loop_steps import LoopSteps
 from papers.loop.theory import loop_losses, own_class
@@ -37,10 +35,6 @@ def flat(blocks):
             yield from flat(block.blocks)
         elif block is not None:
             yield block
-
-
-def table(section, name):
-    return next(b for b in flat(section.content()) if isinstance(b, Table) and b.name == name).frame
 
 
 def test_verdicts():
@@ -109,18 +103,3 @@ def test_other_gradients_and_choices_change_the_verdict(monkeypatch):
     unequal = [d._replace(value=0.1) for d in loop_losses.differences()]
     monkeypatch.setattr(step_verdicts, "differences", lambda: unequal)
     assert step_verdicts.equal_losses().verdict == "refuted"
-
-
-def test_gains_on_the_page():
-    frame = table(LoopGain(), "loop-gain").set_index(["arcs", "D"])
-    assert len(frame) == 2 * len(DIMENSIONS)
-    assert frame.loc[("random", 3), "mean"] == pytest.approx(0.154, abs=0.008)
-    assert frame.loc[("random", 512), "mean"] == pytest.approx(0.0031, abs=0.0003)
-    assert (frame.loc["within classes", "mean"] < frame.loc["random", "mean"]).all()
-
-
-def test_shares_on_the_page():
-    frame = table(LoopProposition(), "loop-proposition")
-    assert (frame.loc[frame["conditions"] == "yes", "leaving"] == 0).all()
-    assert (frame.loc[frame["conditions"] == "yes", "samples"] == "own side").all()
-    assert (frame.loc[frame["samples"] == "all", "leaving"] > 0.05).all()

@@ -48,21 +48,6 @@ def test_a_large_image_keeps_its_shape(webp, monkeypatch):
     assert np.abs(np.asarray(image, dtype=float) - small).mean() < 10
 
 
-def test_each_row_is_loaded_in_the_sizes_that_are_asked_for():
-    asked = []
-
-    def images(rows):
-        asked.append(rows)
-        return np.stack([np.full((4, 4, 1), row, dtype=np.uint8) for row in rows])
-
-    found = album(images, [5, 2], [2, 9], [9, 9, 7])
-    assert (set(found.large), set(found.medium), set(found.small)) == ({5, 2}, {2, 9}, {9, 7})
-    for pictures in (found.large, found.medium, found.small):
-        for row, uri in pictures.items():
-            assert np.asarray(opened(uri)).max() == row
-    assert found.reduced == 0
-
-
 @pytest.mark.slow
 def test_two_hundred_looks_and_a_hundred_suspects_fit():
     rng = np.random.default_rng(0)

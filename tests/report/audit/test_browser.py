@@ -1,6 +1,5 @@
 """The page in a real browser, from disk: a review by keyboard, a reload, the saved CSV, and WCAG 2 A and AA."""
 
-import json
 from types import SimpleNamespace
 
 import chromium
@@ -23,12 +22,6 @@ SHOWN = """(() => {
     problem: seen("problem") ? text("problem") : "", focus: document.activeElement.id, all: at("review").innerText,
   };
 })()"""
-CARDS = 'Array.from(document.querySelectorAll(".suspect:not([hidden])")).map((card) => card.dataset.given)'
-CHOOSE = """(values) => {
-  const form = document.getElementById("filter");
-  for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
-  form.elements.given.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -227,25 +220,6 @@ def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
     assert shown(tab)["count"] == "4 of 20"
     tab.reload()
     assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
-
-
-def test_suspects_are_filtered_and_paged(fresh):
-    tab = fresh.tab
-    count = int(fresh.bars.found.suspects().sum())
-    first = tab.run(CARDS)
-    assert len(first) == 12 < count
-    tab.run(f"({CHOOSE})({json.dumps({'given': first[0]})})")
-    assert set(tab.run(CARDS)) == {first[0]}
-    tab.reload()
-    assert set(tab.run(CARDS)) == {first[0]}
-    tab.run(f"({CHOOSE})({json.dumps({'given': '', 'order': 'given'})})")
-    pages = [tab.run(CARDS)]
-    tab.run("document.querySelector('#pages button:last-child').click()")
-    pages.append(tab.run(CARDS))
-    assert [len(page) for page in pages] == [12, min(12, count - 12)]
-    order = [*pages[0], *pages[1]]
-    assert order == sorted(order, key=order.index)
-    assert set(first) <= set(order)
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 420), ("dark", 1280)])

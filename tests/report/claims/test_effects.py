@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from scipy import stats
 
@@ -86,21 +85,3 @@ def test_the_difference_of_two_break_points(verdicts, claim):
     (verdict,) = verdicts([claim(breaks)], UP, alter, rates=(0.0, 0.1, 0.3, 0.4))
     assert verdict.word == "refuted"
     assert verdict.effects[0].mean == pytest.approx(20 - 40, abs=0.2)
-
-
-def test_shares_of_the_topline(verdicts, claim):
-    def alter(frame):
-        frame["test/fine/recall@1"] = np.where(frame["positives"] == "easy", 0.8, 0.4) * (1 - frame["rate"])
-        return frame
-
-    (verdict,) = verdicts([claim(share=True, where={"rate": 0.4})], UP, alter, rates=(0.0, 0.4))
-    assert verdict.effects[0].mean == pytest.approx(0.0)
-
-
-def test_a_slope_needs_numbers_and_several_of_them(verdicts, claim):
-    def over(setting, **more):
-        return claim(lambda results: [slope(results, setting, EASY, None, **more)])
-
-    names, one = verdicts([over("loss"), over("rate")], UP, losses=("triplet", "margin"))
-    assert "expected a number for 'triplet'" in names.reason
-    assert "only one value of rate" in one.reason

@@ -80,25 +80,6 @@ def test_a_trial_that_ended_early_goes_on_as_its_tuning_trial_did(synthetic, loa
     assert ("still rising" in found) == rises
 
 
-@pytest.mark.parametrize(
-    ("splits", "last", "rises"), [(2, (0.56, 0.54), True), (2, (0.56, 0.45), False), (1, (0.56,), True)]
-)
-def test_trials_that_evaluate_once_rise_as_the_tuning_trials_that_they_chose(synthetic, loaded, splits, last, rises):
-    """Means over class splits: by 0.02 and by 0.002 in the last fifth. Trials that were not chosen say nothing."""
-    results = loaded(synthetic.small())
-    cell = next(iter(results.cells.values()))
-    confirmed = results.confirmed_of(cell.name).assign(curve=_curve(0.5), split=0)
-    tuned = [
-        confirmed[:1].assign(phase="tune", split=split, number=number, objective=objective, curve=curve)
-        for split, score in enumerate(last)
-        for number, objective, curve in ((0, 0.5, _curve(0.4, 0.5, score)), (1, 0.3, _curve(0.0, 0.1, 0.9)))
-    ]
-    results = replace(of_study(results, class_splits=splits), trials=pd.concat([confirmed, *tuned]))
-    found = flags(results, [cell], fixed=True)
-    assert NOT_KNOWN not in found.unknown
-    assert ("still rising" in found.found) == rises
-
-
 @pytest.fixture
 def beside(synthetic, loaded):
     """Scores without training -> results whose trials all score 50 percent, beside these."""

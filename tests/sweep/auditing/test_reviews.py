@@ -53,13 +53,6 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert kept.answers.loc[0, "label"] == "cat"
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_a_review_that_a_spreadsheet_saved(audited, separator):
-    _, answers = audited
-    saved = {"sep": separator, "encoding": "utf-8-sig", "lineterminator": "\r\n"}
-    assert take(audited, answers, **saved) == take(audited, answers)
-
-
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [

@@ -162,26 +162,3 @@ def test_a_published_trial_without_its_whole_curve_runs_again(study, tmp_path, l
         cut[job.key] = Outcome(FINISHED, outcome.scores, curve)
     again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=cut))
     assert [job.phase for job in finish(again, rises_then_falls(10))] == ["tune"] * 3
-
-
-def test_a_sweep_of_processes_stops_and_resumes(workplace):
-    """Toys whose scores fall after half of their steps, run by Ray; the second run finds everything done."""
-    workplace.orders(peak=0.5)
-    overrides = {"search": BEST, "evaluation": {"metrics": ["recall@1"]}}
-    text = workplace.sweep(**overrides)
-    frame = pd.read_parquet(workplace.folder / "out/trials.parquet")
-    assert list(frame["status"]) == ["finished"] * 10, text
-    curves = [json.loads(text) for text in frame["curve"]]
-    tuned = frame["phase"] == "tune"
-    assert {tuple(step for step, _ in curve) for curve, own in zip(curves, tuned, strict=True) if own} == {
-        tuple(range(11))
-    }
-    for cell, rows in frame.groupby("cell"):
-        best = max(rows[rows["phase"] == "tune"]["objective"])
-        assert best == pytest.approx(0.5, abs=0.06), cell
-        stops = {json.loads(text)["training.stop_at"] for text in rows[rows["phase"] == "confirm"]["settings"]}
-        assert stops == {5}
-    assert {curve[-1][0] for curve, own in zip(curves, tuned, strict=True) if not own} == {5}
-    before = workplace.log()
-    workplace.sweep(**overrides)
-    assert workplace.log() == before

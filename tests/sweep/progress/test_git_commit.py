@@ -35,9 +35,3 @@ def test_dirty_means_that_code_or_studies_differ(repository, changed, dirty):
     found = git_commit.__wrapped__()
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     assert found == (f"{head}-dirty" if dirty else head)
-
-
-def test_outside_a_repository_it_is_empty(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert git_commit.__wrapped__() == ""

@@ -103,15 +103,6 @@ def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path
     assert models(tmp_path) == confirmed(plans[0])
 
 
-def test_a_study_that_did_not_finish_keeps_all_its_models(toy_study, tmp_path):
-    simulate(toy_study(name="interrupted"), tmp_path, score)
-    plan = simulate(toy_study(), tmp_path, score)
-    end(plan, tmp_path)
-    assert models(tmp_path) == confirmed(plan)
-    end(simulate(toy_study(name="interrupted"), tmp_path, score), tmp_path)
-    assert len(models(tmp_path)) == 2, "the other study's end deletes for both"
-
-
 def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
     code = "import sys, time\nfrom pathlib import Path\nfrom dml.sweep.store.trials import only_sweep\n"

@@ -41,18 +41,6 @@ def trial(store, key="k", **outcome):
         store.write(key, Outcome(FINISHED, outcome))
 
 
-def test_a_write_that_is_forgotten_is_repeated(uri, proxy, tmp_path, monkeypatch):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
-    store = TrialStore(tmp_path / "here", uri)
-    trial(store, a=1.0)
-    proxy.forgets = {"last.pt": 1, "result.json": 1}
-    store.push("k")
-    assert proxy.forgets == {"last.pt": 0, "result.json": 0}
-    fresh = TrialStore(tmp_path / "fresh", uri).look()
-    assert fresh.read("k") == Outcome(FINISHED, {"a": 1.0})
-    assert set(fresh.files_there("k")) == {"spec.json", "result.json", "checkpoint/last.pt"}
-
-
 def test_a_storage_that_keeps_forgetting_has_no_outcome(uri, proxy, tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
     store = TrialStore(tmp_path / "here", uri)
