@@ -6,7 +6,7 @@ import pytest
 from dml.audit import _rate
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import TOP, OutOfSample
-from dml.audit._rate import confident_joint, even_spread, first_guess, sure
+from dml.audit._rate import confident_joint, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, suspicion
 
 pytestmark = pytest.mark.slow
@@ -59,16 +59,6 @@ def test_the_confident_joint_equals_a_naive_loop():
             joint[given[image], max(above, key=lambda k: p[image, k])] += 1
     joint *= np.bincount(given)[:, None] / joint.sum(1, keepdims=True)
     assert confident_joint(found, given) == pytest.approx(1 - np.trace(joint) / joint.sum(), abs=1e-6)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.4])
-def test_evenly_spread_noise_is_measured(rate):
-    found, given, wrong, _ = probabilities(rate, even=True)
-    assert even_spread(found, given) == pytest.approx(wrong.mean(), abs=0.03)
-    guess = first_guess(found, found, given)
-    assert guess.evenness > 0.8
-    assert guess.guess == pytest.approx(guess.sure, abs=0.02)
-    assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])

@@ -4,7 +4,6 @@ import pytest
 
 from dml.report import reference_values
 from dml.report.page.blocks import Facts
-from dml.report.page.tables import Table
 from dml.report.theory_page import theory_sections
 from papers.eps.sections import stability, zero_loss
 from papers.eps.theory import clean_risk
@@ -12,10 +11,6 @@ from papers.noise.sections import pair_noise
 from papers.noise.theory import pair_noise as theory_pair_noise
 
 pytestmark = pytest.mark.slow
-
-
-def _frame(section):
-    return next(block for block in section.content() if isinstance(block, Table)).frame
 
 
 VERDICTS = {
@@ -95,12 +90,3 @@ class TestVerdictsFollowTheNumbers:
     def test_zero_loss(self, monkeypatch):
         monkeypatch.setattr(clean_risk, "printed", clean_risk.corrected)
         assert zero_loss._family().verdict == "confirmed"
-
-
-def test_the_published_deviation_is_read_in_both_ways():
-    frame = _frame(stability.Stability())
-    assert len(frame) == 10
-    assert sorted(frame.loc[frame["p"] >= 0.05, "case"]) == [
-        "CUB-200-2011, Dist-Margin, as printed",
-        "CUB-200-2011, Trip. + SH",
-    ]

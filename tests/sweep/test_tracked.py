@@ -69,16 +69,6 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
         assert run.status == "FINISHED"
 
 
-@pytest.mark.parametrize(("rates", "expected"), [([0.2, 0.0], 0.0), ([0.1, 0.2], None)])
-def test_the_studys_winner_has_labels_as_given(toy_study, tmp_path, rates, expected):
-    study = toy_study(noise=[{"name": "uniform", "rates": rates}])
-    plan = simulate(study, tmp_path, lambda job: 0.3 + job.cell.rate + 0.1 * (job.cell.loss.name == "triplet"))
-    run = shown(plan, tmp_path)[1]["study"][0]
-    assert run.tags.get("winner.rate") == (None if expected is None else str(expected))
-    assert run.metrics.get("objective.mean") == (None if expected is None else 0.4)
-    assert run.tags.get("winner.loss") == (None if expected is None else "triplet")
-
-
 def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
     _, runs = shown(plan, tmp_path)

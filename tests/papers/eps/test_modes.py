@@ -68,17 +68,6 @@ def test_no_embedding_with_a_collapsed_class_is_below_the_bound(p, loss):
         assert risk >= bound - 1e-12
 
 
-@pytest.mark.parametrize("p", [0.55, 0.9])
-def test_the_bound_of_the_triplet_loss_is_an_expectation_over_labellings(p):
-    """Of the negatives of an anchor's group, if a positive of the group exists; 8 samples, 4 anchors."""
-    total = 0.0
-    for labels in itertools.product((0, 1), repeat=4):
-        chance = np.prod([p if label == 0 else 1 - p for label in labels])
-        alike = sum(label == labels[0] for label in labels[1:])
-        total += chance * (3 - alike) * (alike > 0)
-    assert modes.collapsed_at_least(8, 2, p, ALPHA, "triplet") == pytest.approx(4 * ALPHA * total)
-
-
 @pytest.mark.parametrize("p", [0.55, 0.75, 0.95])
 def test_no_order_of_the_neighbours_has_a_lower_margin_risk(p):
     """Whatever D and beta, a neighbour costs at least 2 alpha min(P, N): the least sum over all orders."""

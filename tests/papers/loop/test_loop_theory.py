@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.report.page.blocks import Drawing, Facts, Folded
 from papers.loop.sections import loop_proposition
 from papers.loop.sections.loop_cases import LoopCases
 from papers.loop.sections.loop_proposition import LoopProposition
@@ -29,31 +28,12 @@ EXPECTED = {
 }
 
 
-def flat(blocks):
-    for block in blocks:
-        if isinstance(block, Folded):
-            yield from flat(block.blocks)
-        elif block is not None:
-            yield block
-
-
 def test_verdicts():
     found = [v for section in (LoopCases(), LoopProposition(), LoopSteps()) for v in section.verdicts()]
     assert {v.claim: v.verdict for v in found} == EXPECTED
     for verdict in found:
         assert verdict.finding
         assert bool(verdict.corrected) == (verdict.verdict == "refuted")
-
-
-@pytest.mark.parametrize("section", [LoopCases, LoopProposition, LoopSteps])
-def test_verdicts_are_stated_beside_a_figure(section):
-    blocks = list(flat(section().content()))
-    (facts,) = (b for b in blocks if isinstance(b, Facts))
-    for (name, text), verdict in zip(facts.items, section().verdicts(), strict=True):
-        assert name.endswith(f": {verdict.verdict}")
-        assert text.startswith(verdict.finding)
-        assert verdict.corrected in text
-    assert any(isinstance(b, Drawing) and b.figure is not None for b in blocks)
 
 
 def test_nine_cases_that_miss_the_minimum_are_refuted(monkeypatch):

@@ -54,14 +54,6 @@ def test_gradients_of_each_choice_against_autograd(case):
         np.testing.assert_allclose(along(one, end), along(other.numpy(), end), atol=1e-9)
 
 
-def test_closest_points_have_the_least_distance():
-    arcs = arcs_apart(2, 200, 3)
-    least = arc_cases.least(arc_cases.box_of(arcs)).distance
-    np.testing.assert_allclose(pair_steps.distance(arcs, pair_steps.closest(arcs)), least, atol=1e-7)
-    for case in range(9):
-        assert (pair_steps.distance(arcs, pair_steps.choice(case, len(least))) > least - 1e-7).all()
-
-
 @pytest.mark.parametrize("form", ["plain", "squared"])
 @pytest.mark.parametrize("case", [0, 1, 5, 8, "closest"])
 def test_rates_are_those_of_a_small_step(form, case):

@@ -50,12 +50,6 @@ class TestMinimisers:
         assert (above.within, above.between) == pytest.approx((0, 0), abs=1e-6)
         assert above.risk < unhinged.simplex_risk(bound + 0.05, classes, 3)
 
-    @pytest.mark.parametrize("p", [0.3, 0.65, 0.95])
-    def test_the_balanced_weight(self, p):
-        found = unhinged.minimum(p, 4, 3, balanced=True)
-        assert (found.within, found.between) == pytest.approx((0, np.sqrt(8 / 3)), abs=1e-6)
-        assert found.risk == pytest.approx(unhinged.simplex_risk(p, 4, 3, balanced=True))
-
     def test_the_simplex_minimises_both_clean_sums(self):
         """The condition of proposition 1: no embedding has a larger sum of negative distances."""
         generator = np.random.default_rng(0)

@@ -1,7 +1,6 @@
 """The networks of an audit: which labels they are trained on, that they repeat and resume, and what is refused."""
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -207,15 +206,6 @@ def test_the_section_chooses_the_cell(place):
     assert learner(place, others).digest == learner(place).digest, "noise and scores decide nothing here"
     longer = study(training={**CONTENT["training"], "steps": 41})
     assert learner(place, longer).digest != learner(place).digest
-
-
-def test_batches_by_verified_coarse_labels_are_refused(place):
-    batch = {"sampler": "hierarchical", "classes": 4, "per_class": 4}
-    by_coarse, found = study(training={**CONTENT["training"], "batch": batch}), images_of(place)
-    learner(place, by_coarse)
-    given = replace(found.packed, index=found.packed.index.assign(given_fine=found.packed.index["fine"]))
-    with pytest.raises(ValueError, match="batches of 'hierarchical' need coarse labels, and those of 'digits' are ver"):
-        learner(place, by_coarse, found=found._replace(packed=given))
 
 
 def test_ray_trains_the_same_networks(place, observed, embeddings):
