@@ -13,12 +13,13 @@ import importlib.metadata
 import importlib.util
 import inspect
 import keyword
-import pkgutil
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 KINDS = (
@@ -69,16 +70,30 @@ def class_name(name: str) -> str:
 
 @cache
 def modules(package: str) -> tuple[str, ...]:
-    """The public modules of a package, sorted, without importing them."""
-    root = importlib.import_module(package)
-    found = pkgutil.iter_modules(root.__path__)
-    return tuple(sorted(module.name for module in found if not module.name.startswith("_") and not module.ispkg))
+    """The public modules of a package of `dml`, sorted, without importing it."""
+    return tuple(sorted(path.stem for path in _folder(package).glob("[!_]*.py")))
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
-    """The names of all parts in a package such as `"dml.losses"`, sorted."""
-    return tuple(name for name in modules(package) if hasattr(_module(package, name), class_name(name)))
+    """The names of all parts in a package such as `"dml.losses"`, sorted, without importing it."""
+    texts = {name: (_folder(package) / f"{name}.py").read_text(encoding="utf-8") for name in modules(package)}
+    return tuple(name for name, text in texts.items() if re.search(rf"^class {class_name(name)}\b", text, re.MULTILINE))
+
+
+def _folder(package: str) -> Path:
+    return Path(__file__).parent.joinpath(*package.split(".")[1:])
+
+
+def check_name(package: str, name: str) -> None:
+    """Raise the ValueError of `find` for a name that `package` lacks, without importing it."""
+    if is_foreign(name) or name in names(package):
+        return
+    kind, like = package.removeprefix("dml.").replace(".", " "), suggestion(name, names(package))
+    if name in modules(package):
+        file = f"{package.replace('.', '/')}/{name}.py"
+        raise ValueError(f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}{like}")
+    raise ValueError(f"{kind}: unknown name {name!r}{like}")
 
 
 def find(package: str, name: str) -> type:
@@ -93,29 +108,17 @@ def find(package: str, name: str) -> type:
     ------
     ValueError : there is no such part (the message lists the choices), or it states no `version`.
     """
+    check_name(package, name)
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    if name.isidentifier() and not name.startswith("_"):
-        try:
-            found = vars(_module(package, name)).get(class_name(name))  # without importing the other parts
-        except ModuleNotFoundError as error:
-            if error.name != f"{package}.{name}":
-                raise
-        else:
-            file = f"{package.replace('.', '/')}/{name}.py"
-            if found is None:
-                raise ValueError(
-                    f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}"
-                    f"{suggestion(name, names(package))}"
-                )
-            if package in KINDS and not isinstance(getattr(found, "version", None), int):
-                raise ValueError(
-                    f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in {file} (1 at "
-                    f"first), got {getattr(found, 'version', None)!r}"
-                )
-            return found
-    raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
+    found: type = getattr(_module(package, name), class_name(name))  # without importing the other parts
+    if package in KINDS and not isinstance(getattr(found, "version", None), int):
+        raise ValueError(
+            f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in "
+            f"{package.replace('.', '/')}/{name}.py (1 at first), got {getattr(found, 'version', None)!r}"
+        )
+    return found
 
 
 def import_class(path: str, label: str) -> type:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dml import discovery, models
+import dml
+from dml import discovery
 from dml.config.loading import ConfigError, place_of
 from dml.config.names import own_key
 from dml.config.study import Study
@@ -40,9 +41,9 @@ def check_files(study: Study, path: Path) -> None:
         checked.add(network)
         setting = "training.backbone"
         try:
-            models.find(training.backbone).check_installed(training.backbone_settings)
+            dml.models.find(training.backbone).check_installed(training.backbone_settings)
             setting = BACKBONE
-            models.with_files(training.backbone, training.backbone_settings)
+            dml.models.with_files(training.backbone, training.backbone_settings)
         except ValueError as error:
             raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
 

@@ -13,6 +13,7 @@ from dml.config.checks import check
 from dml.config.errors import LocatedError, explain, place
 from dml.config.renaming import renamed
 from dml.config.study import Study
+from dml.config.terms import NAMES_ONLY
 from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
 
@@ -59,6 +60,11 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
     """
     content = renamed(content)
+    reading = NAMES_ONLY.set(True)  # what is wrong without a look at any part is said within a second
+    try:
+        Study(**{**content, "name": name})
+    finally:
+        NAMES_ONLY.reset(reading)
     study, training = Study(**{**content, "name": name}), content.get("training")
     _check_truth(content, study.model_dump())
     check(study, stated=training if isinstance(training, Mapping) else ())
