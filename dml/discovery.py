@@ -14,10 +14,11 @@ import importlib.util
 import inspect
 import keyword
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -71,29 +72,38 @@ def class_name(name: str) -> str:
 @cache
 def modules(package: str) -> tuple[str, ...]:
     """The public modules of a package of `dml`, sorted, without importing it."""
-    return tuple(sorted(path.stem for path in _folder(package).glob("[!_]*.py")))
+    return tuple(sorted(path.stem for folder in _folders(package) for path in folder.glob("[!_]*.py")))
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of all parts in a package such as `"dml.losses"`, sorted, without importing it."""
-    texts = {name: (_folder(package) / f"{name}.py").read_text(encoding="utf-8") for name in modules(package)}
-    return tuple(name for name, text in texts.items() if re.search(rf"^class {class_name(name)}\b", text, re.MULTILINE))
+    return tuple(name for name in modules(package) if states(package, name, rf"^class {class_name(name)}\b"))
 
 
-def _folder(package: str) -> Path:
-    return Path(__file__).parent.joinpath(*package.split(".")[1:])
+def states(package: str, name: str, pattern: str) -> bool | None:
+    """Whether a regular expression fits the text of a module; None if there is no such module."""
+    texts = [file.read_text(encoding="utf-8") for folder in _folders(package) for file in folder.glob(f"{name}.py")]
+    return bool(re.search(pattern, texts[0], re.MULTILINE)) if texts else None
+
+
+def _folders(package: str) -> list[Path]:
+    usual = [str(Path(__file__).parent.joinpath(*package.split(".")[1:]))]
+    return [Path(folder) for folder in getattr(sys.modules.get(package), "__path__", usual)]
 
 
 def check_name(package: str, name: str) -> None:
     """Raise the ValueError of `find` for a name that `package` lacks, without importing it."""
-    if is_foreign(name) or name in names(package):
+    if is_foreign(name):
         return
-    kind, like = package.removeprefix("dml.").replace(".", " "), suggestion(name, names(package))
-    if name in modules(package):
+    own = name.isidentifier() and not name.startswith("_")
+    found = states(package, name, rf"^class {class_name(name)}\b") if own else None
+    kind, like = package.removeprefix("dml.").replace(".", " "), "" if found else suggestion(name, names(package))
+    if found is None and name not in names(package):
+        raise ValueError(f"{kind}: unknown name {name!r}{like}")
+    if found is False:
         file = f"{package.replace('.', '/')}/{name}.py"
         raise ValueError(f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}{like}")
-    raise ValueError(f"{kind}: unknown name {name!r}{like}")
 
 
 def find(package: str, name: str) -> type:
@@ -112,7 +122,7 @@ def find(package: str, name: str) -> type:
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    found: type = getattr(_module(package, name), class_name(name))  # without importing the other parts
+    found: type = _part(package, name)  # without importing the other parts
     if package in KINDS and not isinstance(getattr(found, "version", None), int):
         raise ValueError(
             f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in "
@@ -289,7 +299,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     def get(attribute: str) -> Any:
         for name in modules(package):
             if class_name(name) == attribute:
-                return getattr(_module(package, name), attribute)
+                return _part(package, name) if name in names(package) else getattr(_module(package, name), attribute)
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
     def directory() -> list[str]:
@@ -308,6 +318,33 @@ def stub(package: str) -> str:
     imports += [(f"{package}.{name}", class_name(name)) for name in names(package)]
     lines += [f"from {origin} import {name} as {name}" for origin, name in sorted(imports)]
     return "\n".join(lines) + "\n"
+
+
+@cache
+def _part(package: str, name: str) -> type:
+    """The class of a part. Its objects show the settings that they were built with, unless it says more itself."""
+    found: Any = getattr(_module(package, name), class_name(name))
+    shown = "extra_repr" if hasattr(found, "extra_repr") else "__repr__"  # of a torch module, which shows more
+    own = next(base for base in found.__mro__ if shown in vars(base))
+    if own.__module__.startswith("dml."):
+        return found
+    init, signature = found.__init__, inspect.signature(found.__init__)
+
+    @wraps(init)
+    def remember(self: Any, *args: Any, **settings: Any) -> None:
+        init(self, *args, **settings)
+        bound = signature.bind(self, *args, **settings)
+        bound.apply_defaults()
+        self.__dict__["_shown"] = dict(list(bound.arguments.items())[1:])
+
+    def show(self: Any) -> str:
+        text = ", ".join(f"{key}={value!r}" for key, value in self.__dict__.get("_shown", {}).items())
+        return text if shown == "extra_repr" else f"{type(self).__name__}({text})"
+
+    if settings_of(found):
+        found.__init__ = remember
+    setattr(found, shown, show)
+    return found
 
 
 def _module(package: str, name: str) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dml.config import Study
     from dml.sweep.cost.estimate import Estimate
 
-SECONDS = 4.0  # for timing the studies of one command, together
+SECONDS = 2.0  # for timing the studies of one command, together
 
 
 def check(

@@ -52,7 +52,9 @@ def recommend(
         content = {**found.content(), "rate_source": source, "commands": commands}
         return {"text": recommendation_text(found, source, commands), "content": content}
 
-    own = [place / study for place in (project.results, project.snapshots, project.root / "audit", project.root / "data")]
+    own = [
+        place / study for place in (project.results, project.snapshots, project.root / "audit", project.root / "data")
+    ]
     inputs = [*own, project.studies, project.root / "papers"]
     found = remembered(project.store / "remembered" / f"recommend-{study}.json", asked, inputs, make)
     print(found["text"])

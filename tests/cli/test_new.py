@@ -1,9 +1,11 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
+import re
 import shutil
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -429,3 +431,40 @@ def test_images_none_of_which_can_be_decoded(dml, project, tmp_path):
     done = dml("new", "broken", tmp_path / "broken")
     assert done.code == 1
     assert "4 of 4 images are corrupt" in done.err
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """300 vectors of 40 numbers and 10 classes, of which some rows have the same text, as `new` may be given them."""
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(10), 30)
+    vectors = (3 * random.normal(size=(10, 40))[classes] + random.normal(size=(300, 40))).astype(np.float32)
+    table = pd.DataFrame({"text": [f"text {row % 7}" for row in range(300)], "label": [f"k{k}" for k in classes]})
+    np.save(tmp_path / "x.npy", vectors)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.assign(vector=list(vectors)).to_parquet(tmp_path / "both.parquet", index=False)
+    pd.concat([table, pd.DataFrame(vectors).add_prefix("e")], axis=1).to_csv(tmp_path / "both.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [["x.npy", "--labels", "t.csv"], ["both.parquet"], ["both.csv"]])
+def test_a_study_of_vectors_fits_them(dml, project, texts, words):
+    done = dml("new", "texts", *(texts / word if "." in word else word for word in words))
+    assert done.code == 0, done.err
+    assert "300 vectors of 10 classes" in done.out
+    assert re.search(r"an audit of these vectors: some [0-9.]+% of the labels look wrong", done.out)
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    dataset, batch = study.datasets[0], study.training.batch
+    assert (dataset.name, dataset.settings["columns"]) == ("features", {"fine": "label", "path": "text"})
+    assert (study.training.embedding_size, study.training.backbone) == (40, "identity"), "no head shorter than vectors"
+    assert batch.classes <= 3, "half of the five classes that train tune"
+    source = sources.build("features", **dataset.settings)
+    assert source.vectors(texts).shape == (300, 40)
+    assert [record["path"] for record in source.images(texts)][6:8] == ["text 6", "text 0"]
+
+
+def test_vectors_without_labels_say_what_is_missing(dml, project, texts):
+    done = dml("new", "texts", texts / "x.npy")
+    assert done.code == 2
+    assert "--labels" in done.err
+    assert dml("new", texts / "t.csv", "--labels", texts / "t.csv").code == 1, "texts are no vectors"
