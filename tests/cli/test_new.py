@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from dml.types import Resize
 pytestmark = pytest.mark.slow
 
 OPTIONS = {"root": "x"}
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
@@ -251,10 +254,6 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     (tmp_path / "own.csv").write_text("path,breed\nx.png,a\n")
     done = dml("new", "mine", tmp_path / "own.csv")
     assert "no column 'fine'. Choices: breed. `--column 'fine=...'` reads another column as 'fine'" in done.err
-    (tmp_path / "x.npy").touch()
-    done = dml("new", "mine", tmp_path / "x.npy")
-    assert done.code == 1
-    assert "the dataset `features`" in done.err
     assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
@@ -468,3 +467,14 @@ def test_vectors_without_labels_say_what_is_missing(dml, project, texts):
     assert done.code == 2
     assert "--labels" in done.err
     assert dml("new", texts / "t.csv", "--labels", texts / "t.csv").code == 1, "texts are no vectors"
+
+
+def test_the_example_of_the_page_about_vectors(dml, project, monkeypatch):
+    page = (ROOT / "docs/vectors.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(project)
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    words = re.search(r"^dml (new .*?) +#", page, re.MULTILINE)[1].split()
+    assert dml(*words).code == 0
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    assert study.training.embedding_size == np.load("texts.npy").shape[1]
+    assert dml("check", "texts").code == 0

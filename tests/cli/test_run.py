@@ -19,7 +19,7 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     assert done.code == 0
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["other"]}
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
-    assert programs == [("-m", "dvc", "repro")]
+    assert programs == [("-m", "dml.pipeline.repro")]
     assert f"file://{project}/report/index.html" in done.out
 
 
@@ -74,7 +74,7 @@ def test_nothing_starts_while_a_file_of_a_person_is_where_outputs_go(dml, projec
 
 def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
     assert dml("run").out.startswith("tiny: 2 cells")
-    assert programs == [("-m", "dvc", "repro")]
+    assert programs == [("-m", "dml.pipeline.repro")]
     assert (project / "params.yaml").read_text() == "# a comment\nstudies:\n- tiny\n"
 
 

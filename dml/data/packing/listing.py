@@ -155,10 +155,14 @@ def _records(source: Source, raw: Path) -> Iterator[Mapping[str, Any]]:
         ) from error
 
 
+def fields_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What an index says of an image that its file does not."""
+    texts = {name: record.get(name, "") for name in TEXTS}
+    return {**texts, **{name: record.get(name, default) for name, default in {**NUMBERS, **OPTIONAL}.items()}}
+
+
 def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
-    fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
-    fields |= {name: record.get(name, "") for name in TEXTS}
-    fields |= {name: record.get(name, default) for name, default in OPTIONAL.items()}
+    fields = fields_of(record)
     try:
         return fields, header(record["image"])
     except CorruptImage as error:

@@ -182,7 +182,7 @@ def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
         (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
     for file, message in (
         ("none.npy", r"vectors is '.*none\.npy', which is not a file"),
-        ("x.txt", r"x\.txt: expected a file \.npy, \.npz or \.parquet"),
+        ("x.txt", r"x\.txt: expected a file \.npy, .* or \.csv"),
         ("broken.npy", r"broken\.npy: cannot be read: it holds Python objects, or no array$"),
         ("pickled.npy", r"pickled\.npy: cannot be read: .*Python objects"),
         ("pickled.npz", r"pickled\.npz: cannot be read: it holds Python objects, or no array$"),
