@@ -37,7 +37,7 @@ STUDY = """\
 title: mini
 datasets: [{name: features, settings: {vectors: x.npy, table: t.csv, columns: {fine: label}}}]
 losses: [whitening, components]
-training: {backbone: identity, frozen: true, embedding_size: 96}
+training: {backbone: identity, frozen: true, embedding_size: 96, batch: {classes: 5, per_class: 4}}
 search: {sampler: fixed}
 seeds: [0, 1]
 """

@@ -126,12 +126,13 @@ def _own_labels(study: Study, name: str) -> dict[str, np.ndarray]:
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     try:
-        index = pd.DataFrame([fields_of(record) for record in source.images(Path())])
+        records = list(source.images(Path()))
+        index = pd.DataFrame([fields_of(record) for record in records])
         split = next(iter(splits.by_seed(index.assign(index=range(len(index))), source).values()))
     except (DataError, ValueError, OSError, LookupError):
         return {}
     labels = index[dataset.train_on].to_numpy()
-    if "final_given" in split or batches.find(study.training.batch.sampler).needs_coarse:
+    if "given_fine" in records[0] or batches.find(study.training.batch.sampler).needs_coarse:
         return {}
     half = " (tuning trains on half of the classes)"
     return {"": labels[split["final"] == "train"], half: labels[split["tune"] == "train"]}

@@ -16,7 +16,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert lines[0] == "tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)"
     assert "by timing a few steps and an evaluation on random images" in lines[1]
     assert "2 models" in lines[2]
-    assert not (project / "store").exists()
+    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
 def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
