@@ -90,14 +90,14 @@ def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) ->
     own = {name: _own_labels(study, name) for name, classes in known.items() if classes is None and not study.folds}
     for cell in study.cells():
         batch, classes = study.training_of(cell).batch, known[cell.dataset]
-        for half, labels in own.get(cell.dataset, {}).items():
-            if half and not (study.search.protocol == "train_val_test" or tunes(cell)):
+        for phase, labels in own.get(cell.dataset, {}).items():
+            if phase and not (study.search.protocol == "train_val_test" or tunes(cell)):
                 continue
             try:
                 batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
             except (ValueError, TypeError) as error:
                 place = place_of(path, *location(study, cell, "training.batch"))
-                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{phase}") from None
         if classes is None or batches.find(batch.sampler).needs_coarse:
             continue
         half = cell.dataset in halved and (study.search.protocol == "train_val_test" or bool(tunes(cell)))

@@ -26,11 +26,16 @@ class ConfigError(ValueError):
     """A study that cannot run, with every problem in one message."""
 
 
-def load_study(path: Path | str) -> Study:
+def load_study(path: Path | str, parts: bool = True) -> Study:
     """Read and check a study.
 
     `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
     merged, other values replaced, and `null` restores a default. Claims may be those of the project's `papers`.
+
+    Parameters
+    ----------
+    parts : check the settings of losses, networks and other parts too, which imports them. Without it the study has no
+        cells, and is one that was checked before.
 
     Raises
     ------
@@ -47,12 +52,12 @@ def load_study(path: Path | str) -> Study:
             )
         use_project(folder.parents[1])
     try:
-        return study_from(_content(files), path.stem)
+        return study_from(_content(files), path.stem, parts)
     except ValueError as error:
         raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
 
 
-def study_from(content: Mapping[str, Any], name: str = "") -> Study:
+def study_from(content: Mapping[str, Any], name: str = "", parts: bool = True) -> Study:
     """The study with these settings, checked as a whole.
 
     Raises
@@ -62,12 +67,13 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     content = renamed(content)
     reading = NAMES_ONLY.set(True)  # what is wrong without a look at any part is said within a second
     try:
-        Study(**{**content, "name": name})
+        study = Study(**{**content, "name": name})
     finally:
         NAMES_ONLY.reset(reading)
-    study, training = Study(**{**content, "name": name}), content.get("training")
-    _check_truth(content, study.model_dump())
-    check(study, stated=training if isinstance(training, Mapping) else ())
+    if parts:
+        study, training = Study(**{**content, "name": name}), content.get("training")
+        _check_truth(content, study.model_dump())
+        check(study, stated=training if isinstance(training, Mapping) else ())
     return study.with_pixels()
 
 

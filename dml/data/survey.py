@@ -114,7 +114,7 @@ def survey(
     contents: Iterable[tuple[bytes, str]] = (
         ordered(_read, source.images(raw), workers)
         if vectors is None
-        else ((hashlib.sha256(np.ascontiguousarray(vector)).digest(), "") for vector in vectors)
+        else ((hashlib.sha256(vector.tobytes()).digest(), "") for vector in vectors)
     )
     for row, (digest, problem) in enumerate(contents):
         rows_of.setdefault(digest, []).append(row)
