@@ -71,7 +71,7 @@ def class_name(name: str) -> str:
 
 @cache
 def modules(package: str) -> tuple[str, ...]:
-    """The public modules of a package of `dml`, sorted, without importing it."""
+    """The public modules of a package, sorted, without importing one of `dml`."""
     return tuple(sorted(path.stem for folder in _folders(package) for path in folder.glob("[!_]*.py")))
 
 
@@ -88,8 +88,9 @@ def states(package: str, name: str, pattern: str) -> bool | None:
 
 
 def _folders(package: str) -> list[Path]:
-    usual = [str(Path(__file__).parent.joinpath(*package.split(".")[1:]))]
-    return [Path(folder) for folder in getattr(sys.modules.get(package), "__path__", usual)]
+    if package not in sys.modules and package.startswith("dml."):
+        return [Path(__file__).parent.joinpath(*package.split(".")[1:])]
+    return [Path(folder) for folder in importlib.import_module(package).__path__]
 
 
 def check_name(package: str, name: str) -> None:
