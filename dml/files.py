@@ -114,7 +114,9 @@ def remembered(path: Path, what: Any, inputs: Iterable[Path], make: Callable[[],
     before = read_json(path)
     if isinstance(before, dict) and before.get("of") == digest:
         return before["content"]
-    write_json(path, {"of": digest, "content": (content := make())})
+    content = make()
+    with suppress(OSError):  # a project that cannot be written is answered too
+        write_json(path, {"of": digest, "content": content})
     return content
 
 

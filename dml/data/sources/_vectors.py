@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.data.raw import is_image
 from dml.data.sources._table import COLUMNS, USUAL
 from dml.files import first_line, is_lfs_pointer
-from dml.tables import is_table
+from dml.tables import is_table, read_rows
 
 LABELS = (*COLUMNS, *USUAL["fine"], "index")  # columns of labels
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
@@ -57,11 +58,19 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
 
 
 def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
-    """Whether a file contains vectors, and is not a table of paths. Errors of an array are said when it is read."""
+    """Whether a file contains vectors. Errors of an array are said when it is read.
+
+    A table of images may have columns of numbers too, such as their sizes.
+    """
     if not is_table(path):
         return path.suffix.lower() in SUFFIXES
     try:
-        return read_vectors(path, (*LABELS, *labels)).shape[1] > 1
+        table, _ = read_rows(path)
+        first = table.iloc[0] if len(table) else {}
+        if any(isinstance(value, np.ndarray | list) for value in dict(first).values()):
+            return True
+        images = any(is_image(Path(str(first[name]))) for name in ("path", *USUAL["path"]) if name in table)
+        return not images and read_vectors(path, (*LABELS, *labels)).shape[1] > 1
     except DataError:
         return False
 
