@@ -21,7 +21,7 @@ QUALITY = 80  # of a JPEG
 TITLE = "<title>Nearest images \N{MIDDLE DOT} dml</title>"
 
 
-def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -> str:
+def search_page(model: str, folder: Path, images: int, found: Sequence[Found], pictures: bool = True) -> str:
     """The page as HTML.
 
     Parameters
@@ -29,13 +29,20 @@ def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -
     model : as the user called it.
     folder : that was searched; paths are shown relative to it.
     images : the number of images in it.
+    pictures : what was found are images; else rows of vectors.
     """
     templates = environment()
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
     style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")
     template = templates.get_template("search.html")
     return template.render(
-        title=Markup(TITLE), model=model, folder=str(folder), images=images, found=found, css=Markup(style)
+        title=Markup(TITLE),
+        model=model,
+        folder=str(folder),
+        images=images,
+        found=found,
+        pictures=pictures,
+        css=Markup(style),
     )
 
 

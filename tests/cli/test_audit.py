@@ -46,7 +46,7 @@ def stage(monkeypatch, project):
 def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage):
     done = dml("audit", "tiny", "--review-size", 20)
     assert done.code == 0, done.err
-    assert stage == [("-m", "dvc", "repro", "audit@tiny")]
+    assert stage == [("-m", "dml.pipeline.repro", "audit@tiny")]
     assert "about 10.0% of the labels are wrong: a guess" in done.out
     assert f"file://{project}/audit/tiny/index.html" in done.out
     assert json.loads((project / "pipelines/audits/tiny/request.json").read_text()) == {"looks": 20}
@@ -60,7 +60,7 @@ def test_a_study_that_was_not_chosen_is_added_to_the_list(dml, project, stage):
     (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
     assert "other is now among the studies of params.yaml" in dml("audit", "other").out
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["tiny", "other"]}
-    assert stage == [("-m", "dvc", "repro", "audit@other")]
+    assert stage == [("-m", "dml.pipeline.repro", "audit@other")]
 
 
 def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):

@@ -1,5 +1,6 @@
 """`dml check`: a study's mistakes and its cost."""
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -12,7 +13,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert lines[0] == "tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)"
     assert "by timing a few steps and an evaluation on random images" in lines[1]
     assert "2 models" in lines[2]
-    assert not (project / "store").exists()
+    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
 def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
@@ -79,3 +80,20 @@ def test_a_batch_of_more_classes_than_a_bundled_dataset_trains_on_is_refused_bef
     assert "trains on 6, of which tuning fits 3: set training.batch.classes to at most 3\n" in done.err
     study.write_text("title: x\ndatasets: [digits]\nlosses: [triplet]\ntraining: {batch: {classes: 3}}\n")
     assert dml("check", "tiny").code == 0
+
+
+@pytest.mark.parametrize(("classes", "said"), [(6, "needs 6 classes"), (3, ""), (4, "tuning trains on half")])
+def test_a_batch_of_more_classes_than_ones_own_files_have_is_refused_before_they_are_packed(
+    dml, project, classes, said
+):
+    """Of ten classes five train, and three of these tune."""
+    (project / "labels.csv").write_text("fine\n" + "\n".join(f"k{row // 4}" for row in range(40)))
+    np.save(project / "x.npy", np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32))
+    (project / "pipelines/studies/tiny.yaml").write_text(
+        "title: x\ndatasets:\n- {name: features, settings: {vectors: x.npy, table: labels.csv}}\nlosses: [triplet]\n"
+        f"training: {{frozen: true, embedding_size: 5, batch: {{classes: {classes}, per_class: 2}}}}\n"
+    )
+    done = dml("check", "tiny")
+    assert done.code == bool(said), done.err
+    assert said.removeprefix("needs ") in done.err
+    assert done.err.startswith("error: pipelines/studies/tiny.yaml:5" if said else "")

@@ -100,3 +100,24 @@ for word in ("check", "recommend", "refit", "why", "publish"):
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
     assert [line.split(" ", 1)[1] for line in done.stdout.splitlines()] == ["True []"] * 5
+
+
+def test_status_and_errors_in_a_study_need_no_heavy_imports(project):
+    program = f"""
+import contextlib, io, pathlib, sys
+from dml.cli.main import app
+start = "title: x\\ndatasets: [digits]\\nlosses: [triplet]\\n"
+faults = ["", "trainin: 1", "training: {{steps: many}}", "losses: [tripletty]", "positives: [eazy]", "seeds: [0"]
+faults += ["training: {{backbone: mlpp}}", "noise: [unifrom]", "evaluation: {{metrics: [recal@1]}}"]
+for fault in faults:
+    pathlib.Path("pipelines/studies/wrong.yaml").write_text((start if fault[:2] != "lo" else start[:29]) + fault)
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        with contextlib.redirect_stdout(said):
+            app(["check", "wrong"] if fault else ["status"])
+    loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic", "numpy"}}
+    print("wrong.yaml:" in said.getvalue() or not fault, sorted(loaded))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True []"] * 9

@@ -1,8 +1,11 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -15,6 +18,8 @@ from dml.data import sources
 from dml.data.survey import survey
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_study_is_written_and_described(dml, project, photos):
@@ -142,10 +147,6 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     (tmp_path / "own.csv").write_text("path,breed\nx.png,a\n")
     done = dml("new", "mine", tmp_path / "own.csv")
     assert "no column 'fine'. Choices: breed. `--column 'fine=...'` reads another column as 'fine'" in done.err
-    (tmp_path / "x.npy").touch()
-    done = dml("new", "mine", tmp_path / "x.npy")
-    assert done.code == 1
-    assert "the dataset `features`" in done.err
     assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
@@ -203,3 +204,51 @@ def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):
     (own / "split/0.png").unlink()
     assert dml("new", "birds", photos).code == 0
     assert not own.exists()
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """300 vectors of 40 numbers and 10 classes, of which some rows have the same text, as `new` may be given them."""
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(10), 30)
+    vectors = (3 * random.normal(size=(10, 40))[classes] + random.normal(size=(300, 40))).astype(np.float32)
+    table = pd.DataFrame({"text": [f"text {row % 7}" for row in range(300)], "label": [f"k{k}" for k in classes]})
+    np.save(tmp_path / "x.npy", vectors)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.assign(vector=list(vectors)).to_parquet(tmp_path / "both.parquet", index=False)
+    pd.concat([table, pd.DataFrame(vectors).add_prefix("e")], axis=1).to_csv(tmp_path / "both.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [["x.npy", "--labels", "t.csv"], ["both.parquet"], ["both.csv"]])
+def test_a_study_of_vectors_fits_them(dml, project, texts, words):
+    done = dml("new", "texts", *(texts / word if "." in word else word for word in words))
+    assert done.code == 0, done.err
+    assert "300 vectors of 10 classes" in done.out
+    assert re.search(r"an audit of these vectors: some [0-9.]+% of the labels look wrong", done.out)
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    dataset, batch = study.datasets[0], study.training.batch
+    assert (dataset.name, dataset.settings["columns"]) == ("features", {"fine": "label", "path": "text"})
+    assert (study.training.embedding_size, study.training.backbone) == (40, "identity"), "no head shorter than vectors"
+    assert batch.classes <= 3, "half of the five classes that train tune"
+    source = sources.build("features", **dataset.settings)
+    assert source.vectors(texts).shape == (300, 40)
+    assert [record["path"] for record in source.images(texts)][6:8] == ["text 6", "text 0"]
+
+
+def test_vectors_without_labels_say_what_is_missing(dml, project, texts):
+    done = dml("new", "texts", texts / "x.npy")
+    assert done.code == 2
+    assert "--labels" in done.err
+    assert dml("new", texts / "t.csv", "--labels", texts / "t.csv").code == 1, "texts are no vectors"
+
+
+def test_the_example_of_the_page_about_vectors(dml, project, monkeypatch):
+    page = (ROOT / "docs/vectors.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(project)
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    words = re.search(r"^dml (new .*?) +#", page, re.MULTILINE)[1].split()
+    assert dml(*words).code == 0
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    assert study.training.embedding_size == np.load("texts.npy").shape[1]
+    assert dml("check", "texts").code == 0

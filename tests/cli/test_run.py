@@ -19,7 +19,7 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     assert done.code == 0
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["other"]}
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
-    assert programs == [("-m", "dvc", "repro")]
+    assert programs == [("-m", "dml.pipeline.repro")]
     assert f"file://{project}/report/index.html" in done.out
 
 

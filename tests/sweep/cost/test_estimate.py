@@ -1,6 +1,7 @@
 """What a study costs: the trials are counted as the plan counts them, and the time is that of earlier trials."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -100,11 +101,12 @@ def test_resources_decide_how_many_trials_run_at_once(tmp_path):
     assert cost(tmp_path, resources={"cpus_per_trial": 0.5, "concurrent": 3}).slots == 3
 
 
-def store_trial(tmp_path, packed="p", seconds=50.0, **training):
-    """A finished trial of 100 steps."""
+def store_trial(tmp_path, packed="p", seconds=50.0, stop_at=None, **training):
+    """A finished trial of 100 steps, or of fewer."""
     study = Study(**{**STUDY, "training": {**STUDY["training"], **training}})
     cell = study.cells()[0]
     spec = costs.spec_of(study, cell, {"digest": packed})
+    spec = replace(spec, training=replace(spec.training, stop_at=stop_at))
     trials, key = TrialStore(tmp_path / "store"), keys.key(spec)
     trials.begin(key, json.dumps(keys.record(spec)))
     trials.write(key, Outcome(FINISHED, seconds=seconds))
@@ -127,6 +129,25 @@ def test_similar_trials_of_the_store_are_taken_and_nothing_is_timed(tmp_path, ti
     assert found.trial_seconds == pytest.approx(60.0 + costs.OVERHEAD)
     assert timed == []
     assert "2 similar trials" in found.basis
+
+
+def test_trials_that_stopped_early_do_not_make_steps_slow(tmp_path, timed):
+    """One that ends at step 0 starts and evaluates all the same: 20 s of each of these."""
+    pack(tmp_path)
+    store_trial(tmp_path, seconds=20.0, stop_at=0)
+    assert "random images" in cost(tmp_path).basis, "no trial in the store trained"
+    store_trial(tmp_path, seconds=24.0, stop_at=40)
+    store_trial(tmp_path, seconds=30.0)
+    found = cost(tmp_path, training={**STUDY["training"], "steps": 1000})
+    assert found.trial_seconds == pytest.approx(120.0 + costs.OVERHEAD)
+
+
+def test_what_was_timed_once_is_remembered_for_the_same_trials(tmp_path, timed):
+    pack(tmp_path)
+    first, again = cost(tmp_path), cost(tmp_path)
+    assert (first, len(timed)) == (again, 2)
+    cost(tmp_path, training={**STUDY["training"], "embedding_size": 7})
+    assert len(timed) == 4
 
 
 def test_disk_is_models_and_images_that_are_not_packed(tmp_path):

@@ -1,6 +1,7 @@
 """The best cells that a sweep shows: within a dataset and a noise level, those with labels as given first."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -24,6 +25,18 @@ def shown(study, tmp_path):
         progress.ended(job, outcome, reused=False)
     progress.close("running")
     return progress.snapshot()
+
+
+def test_trials_that_are_left_take_as_long_as_those_of_their_phase(toy_study, tmp_path):
+    plan, progress = simulate(toy_study(), tmp_path, score), SweepProgress("toys", tmp_path / "status.json")
+    progress.watch(plan)
+    ended = sorted(plan.ended(), key=lambda found: found[0].phase != "tune")
+    tuned = sum(job.phase == "tune" for job, _ in ended)
+    for job, outcome in ended[: tuned + 1]:
+        progress.ended(job, replace(outcome, seconds=100.0 if job.phase == "tune" else 10.0), reused=False)
+    progress.close("running")
+    assert 0 < tuned < len(ended) - 1
+    assert progress.snapshot()["left"] == pytest.approx(10 * (len(ended) - tuned - 1))
 
 
 def text_of(shown):
