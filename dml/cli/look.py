@@ -215,8 +215,8 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
         found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
     if seen.labelled:
         seconds = training_seconds(seen)
-        long = f"about {duration_text(seconds)}" if seconds else "`dml check` says how long"
-        found.append((f"Train, to see if it helps (after `dml new`): {long}.", f"dml run {name}"))
+        long = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
+        found.append((f"Train, to see if it helps (after dml new): {long}.", f"dml run {name}"))
     return found
 
 
