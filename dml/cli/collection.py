@@ -264,7 +264,7 @@ def _vectors(place: Path, labels: Path | None, columns: Mapping[str, str], repor
         index = pd.DataFrame(list(source.images(place)))
         found, classes = read_vectors(place), _labels(index)
         names = _texts(labels) or [str(name) for name in index["path"]]
-    vectors = np.asarray(found, dtype=np.float32)[:, None]
+    vectors = np.array(found, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
     return Collection(place, names, classes, {VECTORS: vectors}, [], None, None)
 

@@ -173,13 +173,14 @@ def best_words(best: Free) -> str:
 
 def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
     """What a person wants to know first."""
-    from dml.cli.collection import NAMES
+    from dml.cli.collection import NAMES, PRETRAINED
     from dml.training.free import AS_THEY_ARE, CHOSEN
 
     text = f"{counts(seen)}, compared with {seen.network}"
     if judged is not None:
         plain, chosen = (judged.steps[step]["recall@1"] for step in (AS_THEY_ARE, CHOSEN))
-        text = f"Searching new classes with {seen.network} as it is finds the right class first in {plain:.0%}"
+        given = "as it is" if NAMES[PRETRAINED] == seen.network else "as they are"
+        text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
         other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
         if other or best_words(best) != "as they are":
             text += f", {other}{best_words(best)} in {chosen:.0%}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dml import files, seeding
 from dml.audit import Audit
@@ -64,9 +65,13 @@ def searches(features: Mapping[str, np.ndarray], codes: np.ndarray, best: free.F
     draw = seeding.numpy_generator(0, "look/searches").permutation(len(codes))
     order = draw[~avoid[draw]] if (~avoid).any() else draw
     sizes = np.bincount(codes[codes >= 0], minlength=1)
-    order = order[np.argsort(sizes[codes[order]] < 2, kind="stable")] if (codes >= 0).any() else order
-    _, first = np.unique(codes[order], return_index=True)
-    queries = order[np.sort(first)][:SEARCHES] if (codes >= 0).any() else order[:SEARCHES]
+    order = order[np.argsort(sizes[codes[order]] < 2, kind="stable")]
+    classes = list(dict.fromkeys(codes[order].tolist()))
+    rank = (
+        pd.Series(codes[order]).groupby(codes[order]).cumcount().to_numpy()
+    )  # at most half of the classes are left out
+    few = np.isin(codes[order], classes[: max(1, min(SEARCHES, len(classes) // 2))])
+    queries = order[few][np.argsort(rank[few], kind="stable")][:SEARCHES]
     first = free.embedded(plain(features), None, free.unit(next(iter(features.values()))))
     after, chosen = first, best.chosen
     if best.projection is not None:
