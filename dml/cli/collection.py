@@ -38,7 +38,7 @@ from dml.types import TrainingSpec, Views
 
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
 PIXELS, VECTORS = "pixels", "vectors"
-SIDE = 32  # pixels of images without a network
+SIDE = 16  # pixels of images without a network: more make closed forms slow
 TEXTS = ("text", "name", "title")  # columns of a table of vectors that say what a row is, if none is named
 TIMED = 8  # images whose features are timed, after as many that warm up
 SHOWN = 200  # pixels of a picture
