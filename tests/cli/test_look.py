@@ -53,6 +53,7 @@ def pictures(tmp_path):
             place.mkdir(parents=True, exist_ok=True)
             noisy = np.clip(pattern + draw.normal(size=(24, 24)) * 25, 0, 255).astype(np.uint8)
             Image.fromarray(noisy).save(place / f"{label}-{row}.png")
+    (folder / "kind4/4-5.png").rename(tmp_path / "query.png")
     (folder / "kind4/copy.png").write_bytes((folder / "kind3/3-0.png").read_bytes())
     (folder / "kind2/broken.png").write_bytes((folder / "kind2/2-0.png").read_bytes()[:300])
     (folder / "kind2/notes.txt").write_text("mine")
@@ -99,10 +100,10 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert page.count('src="data:image/') > 30
     again = dml("look", pictures)
     assert again.code == 0  # its own page may be replaced
-    found = dml("search", pictures, pictures / "kind1/0-9.png", "-k", 3)
+    found = dml("search", pictures, "query.png", "-k", 3)
     assert found.code == 0, found.err
     names = re.findall(r"distance [\d.]+<br>(\w+)/", (tmp_path / "search.html").read_text(encoding="utf-8"))
-    assert names == ["kind0"] * 3
+    assert names == ["kind4"] * 3
     assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
 
 
