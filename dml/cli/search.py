@@ -46,6 +46,8 @@ def search(
     if len(places) < 2:
         raise typer.BadParameter("expected a folder and images to search with", param_hint="[MODEL] FOLDER QUERY...")
     first = Path(places[0])
+    if missing := [place for place in places[1:] if not Path(place).exists()]:
+        raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint="[MODEL] FOLDER QUERY...")
     alone = len(places) == 2 or not Path(places[1]).is_dir()
     if first.exists() and alone and not model_folder_of(first):
         from dml.cli.collection import collect
