@@ -1,4 +1,4 @@
-"""Publish a finished study: its snapshot, key figure and the table of the findings; prints what changed since the last time."""
+"""Publish a finished study: snapshot, key figure and the table of the findings; prints what changed since last time."""
 
 import subprocess
 from pathlib import Path
