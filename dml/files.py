@@ -132,6 +132,12 @@ def check_writable(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
 
+def cache() -> Path:
+    """Where features are kept that every project finds: `DML_CACHE`, or `dml` in the user's folder of caches."""
+    own, usual = os.environ.get("DML_CACHE"), os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(own) if own else Path(usual, "dml")
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file, read again only if its time or size has changed."""
     state = path.stat()

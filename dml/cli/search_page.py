@@ -9,16 +9,32 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+import typer
 from markupsafe import Markup
 from PIL import Image
 
 from dml.cli.nearest import Found
 from dml.cli.templates import environment
 from dml.data.packing.decoding import decode
+from dml.files import check_writable
 
 SIDE = 160  # pixels of the longer side of a thumbnail
 QUALITY = 80  # of a JPEG
 TITLE = "<title>Nearest images \N{MIDDLE DOT} dml</title>"
+
+
+def check_page(out: Path, mark: str, command: str) -> None:
+    """Raise an error if no page can be written at `out`, or a file is there that is no page of this command.
+
+    Parameters
+    ----------
+    mark : in the first characters of each page of the command.
+    """
+    check_writable(out)
+    if out.exists() and mark.encode() not in out.read_bytes()[:1000]:
+        raise typer.BadParameter(
+            f"{out} exists, and is not a page of {command}: choose another name", param_hint="--out"
+        )
 
 
 def search_page(model: str, folder: Path, images: int, found: Sequence[Found], pictures: bool = True) -> str:
