@@ -7,7 +7,6 @@ from synthetic import KEY, only_confirmed
 
 from dml.report.analysis import precision
 from dml.report.sections import precision as section
-from dml.statistics import paired_t
 
 pytestmark = pytest.mark.slow
 
@@ -34,34 +33,6 @@ def test_pooled_spreads_are_weighted_by_their_degrees_of_freedom():
     both = precision.pooled([precision.Spread(1.0, 6), None, precision.Spread(3.0, 2)])
     assert both == precision.Spread(3.0**0.5, 8)
     assert precision.pooled([None]) is None
-
-
-@pytest.mark.parametrize("means", [[0, 0, 0, 0], [0, 0, 2, 4]])
-def test_all_rank_intervals_hold_together_in_95_of_100_studies(means):
-    draw, held = np.random.default_rng(2), 0
-    for _ in range(400):
-        found = precision.rank_intervals(scores(draw, means, 6))
-        above = [sum(other > own for other in means) for own in means]
-        below = [sum(other < own for other in means) for own in means]
-        truly = (1 + np.array(above), len(means) - np.array(below))  # equal methods share their ranks
-        held += bool(((found["lowest"] <= truly[0]) & (found["highest"] >= truly[1])).all())
-    assert held >= 370  # 380 are expected; 370 is within two standard deviations
-
-
-def test_all_pairs_are_tested_as_one_by_one():
-    draw = np.random.default_rng(4)
-    own = scores(draw, [0, 1, 2, 3], 5)
-    own["same"] = own["m0"] + 2.0  # no spread: the sign test's p
-    own.loc[0, "m3"] = np.nan
-    values = own.to_numpy()
-    found = precision._paired_t(values[:, [0]] - values[:, 1:], np.zeros(4), np.zeros(4))
-    expected = [paired_t((d := values[:, 0] - values[:, j])[~np.isnan(d)]) for j in range(1, 5)]
-    np.testing.assert_allclose(found, expected)
-
-
-def test_methods_that_differ_much_have_one_rank():
-    found = precision.rank_intervals(scores(np.random.default_rng(3), [0, 20, 40], 6))
-    assert found.to_numpy().tolist() == [[3, 3], [2, 2], [1, 1]]
 
 
 @pytest.fixture

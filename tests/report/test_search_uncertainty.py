@@ -77,16 +77,9 @@ def test_where_the_part_of_a_search_is_known():
     assert search_term(results_of(folds=3, seeds=2), first, KEY) is None, "splits repeat searches"
 
 
-def test_ranks_and_spreads_have_the_part_of_the_searches():
+def test_spreads_have_the_part_of_the_searches():
     scores = pd.DataFrame(DRAW.normal([0, 2, 4], 0.1, (5, 3)), columns=list("abc"))
-    assert precision.rank_intervals(scores).to_numpy().tolist() == [[3, 3], [2, 2], [1, 1]]
     terms = dict.fromkeys("abc", Term(0.8**2, 8.0))
-    assert precision.rank_intervals(scores, terms).to_numpy().tolist() == [[2, 3], [1, 3], [1, 2]]
-    values = scores.to_numpy()
-    found = precision._paired_t(values[:, [0]] - values[:, 1:], np.full(2, 2 * 0.64), np.full(2, 2 * 0.64**2 / 8))
-    for p, other in zip(found, "bc", strict=True):
-        x = scores["a"] - scores[other]
-        assert p == pytest.approx(estimate(x.mean(), [Term(x.var() / 5, 4.0)], [terms["a"], terms[other]]).p)
     spread = precision.spread_of(scores, terms)
     assert spread.searches == pytest.approx(2 * 0.64)
     assert spread.detectable(5, 1) > 3 > precision.spread_of(scores).detectable(5, 1)
