@@ -72,7 +72,9 @@ class SoftTriple(ProxyLoss):
             return found.sum()
         logits = found
         if self.centers > 1:
-            logits = (torch.softmax(found / self.gamma, 2) * found).sum(2)
+            # A softmax by hand: of short rows it is the faster.
+            shares = ((found - found.detach().amax(2, keepdim=True)) / self.gamma).exp()
+            logits = (shares * found).sum(2) / shares.sum(2)
         margins = torch.zeros_like(logits).scatter_(1, labels[:, None], self.margin)
         loss = torch.nn.functional.cross_entropy(self.scale * (logits - margins), labels)
         return loss + self.merging * self._spread().to(loss.dtype) if self.merging and self.centers > 1 else loss

@@ -1,4 +1,4 @@
-"""What tuned training gains: the first table of the index."""
+"""What to do: the table over all studies."""
 
 import dataclasses
 
@@ -9,9 +9,8 @@ from scipy import stats
 from synthetic import KEY, of_study, scoring
 
 from dml.config import MinerSection
-from dml.report.gains import gains
 from dml.report.page.markdown import markdown
-from dml.report.regimes import END, FILE, START, regimes, with_regimes
+from dml.report.regimes import END, FILE, START, each_gain, regimes, with_regimes
 from dml.report.sections.winners import winners
 
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
@@ -35,78 +34,55 @@ def results(synthetic, loaded):
     return dataclasses.replace(of_study(found, training=training), summary={**found.summary, "untrained": alone})
 
 
-def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results):
-    frame = gains([results]).frame
-    assert list(frame["noise"]) == ["none", "40% uniform noise"]
-    for (at, scores), row in zip(EASY.items(), frame.to_dict("records"), strict=True):
-        assert "easy" in row["use"]
-        for column, baseline in (("same", 70), ("any", 81)):
-            values = 100 * np.array(scores) - baseline
-            low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
-            said = row[column].replace("\N{MINUS SIGN}", "-")
-            assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
-    assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
+@pytest.fixture
+def table(tmp_path):
+    """The table of these studies, with a row for each rate of the first."""
+
+    def made(*studies):
+        name = studies[0].study.name
+        rows = [f"- {{case: Digits, study: {name}, noise: uniform, rate: {rate}}}\n" for rate in EASY]
+        (tmp_path / FILE).write_text("".join(rows) + "- {study: absent}\n")
+        return regimes(studies, tmp_path / FILE)
+
+    return made
 
 
-def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
-    miner = MinerSection(name="dml.miners.oracle_pairs.OraclePairs")
-    told = of_study(results, miner=miner)
-    assert winners(results) is not None
-    assert gains([told]) is None
-    assert winners(told) is None
-
-
-def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
-    search = results.study.search.model_copy(update={"level": "coarse"})
-    pd.testing.assert_frame_equal(gains([of_study(results, search=search)]).frame, gains([results]).frame)
-
-
-@pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
-def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
-    monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
-    assert f"in {same} of 1 row without wrong labels, and in 0 of 1 row with them" in gains([results]).lead
-
-
-def test_a_length_without_a_baseline_is_a_dash(results):
-    training = dataclasses.replace(results.study.training, embedding_size=32)
-    frame = gains([of_study(results, training=training)]).frame
-    assert list(frame["same"]) == ["\N{EN DASH}"] * 2
-    assert [row.partition(",")[0] for row in frame["sure"]] == ["not told apart", "worse"]
-
-
-def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results):
-    search = results.study.search.model_copy(update={"sampler": "fixed"})
-    alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
-    assert gains([of_study(results, search=search), alone]) is None
-
-
-def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
-    lines = markdown([gains([results])]).splitlines()
-    assert lines[0].startswith("Training surely beats")
-    assert sum(line.startswith("| `small` | network |") for line in lines) == 2
-    assert lines[lines.index("<details><summary>How to read it</summary>") + 2].startswith("Each row")
-
-
-def test_a_case_has_the_gains_of_its_study(results, tmp_path):
-    cases = tmp_path / FILE
-    cases.write_text(
-        "".join(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: {rate}}}\n" for rate in EASY)
-        + "- {study: absent}\n"
-    )
-    frame = regimes([results], cases).frame
-    of_study = gains([results]).frame
-    assert [text.removesuffix(", still rising") for text in frame["gain"]] == list(of_study["any"])
+def test_gains_are_over_the_best_baseline_of_any_length_and_of_the_same(results, table):
+    made = table(results)
+    frame = made.frame
     assert list(frame["case"]) == ["Digits"] * 2
+    for scores, row in zip(EASY.values(), frame.to_dict("records"), strict=True):
+        values = 100 * np.array(scores) - 81
+        low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+        said = row["gain"].replace("\N{MINUS SIGN}", "-").removesuffix(", still rising")
+        assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]"
     short, cheap = frame["do"]
     assert short.startswith("whiten; for 128 dimensions train: ")
     assert "easy" in short
     assert cheap == "whiten", "training is worse there"
-    text = markdown([regimes([results], cases)])
+    text = markdown([made])
     assert "\n| Digits | 40% uniform, chosen on correct labels |" in text
-    assert text.endswith(regimes([results], cases).limits)
+    assert text.endswith(made.limits)
     page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
+
+
+def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
+    told = of_study(results, miner=MinerSection(name="dml.miners.oracle_pairs.OraclePairs"))
+    assert winners(results) is not None
+    assert list(each_gain(told)) == []
+    assert winners(told) is None
+
+
+def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results, table):
+    search = results.study.search.model_copy(update={"level": "coarse"})
+    pd.testing.assert_frame_equal(table(of_study(results, search=search)).frame, table(results).frame)
+
+
+def test_a_length_without_a_baseline_has_no_gain_of_its_own(results):
+    training = dataclasses.replace(results.study.training, embedding_size=32)
+    assert [same for _, same, _ in each_gain(of_study(results, training=training))] == [None, None]
 
 
 def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):

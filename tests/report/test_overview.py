@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from dml.config import load_study
-from dml.report.answers import QUESTION
 from dml.report.claims import tests_of as claim_tests
 from dml.report.overview import FIGURES
 from dml.snapshots import snapshots
@@ -24,8 +23,8 @@ def test_each_study_has_its_command_and_its_figure(results_page):
         assert f"make repro STUDY={name}" in results_page
     for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", results_page):
         assert (DOCS / image).is_file(), image
-    assert {path.stem.removesuffix("-effects") for path in (DOCS / FIGURES).glob("*.png")} == set(PUBLISHED)
-    order = [results_page.index(part) for part in (f"## {QUESTION}", "**In total**", "## The papers' claims")]
+    assert {path.stem for path in (DOCS / FIGURES).glob("*.png")} == set(PUBLISHED)
+    order = [results_page.index(part) for part in ("## What to do", "**In total**", "## The papers' claims")]
     assert order == sorted(order)
 
 
@@ -33,18 +32,6 @@ def test_a_trial_that_several_studies_share_counts_once(results_page):
     keys = [key for snapshot in snapshots(DOCS / "results") for key in snapshot.trials()["key"]]
     assert len(keys) > len(set(keys))
     assert f"{len(set(keys)):,} trials, " in results_page
-
-
-def test_a_count_is_not_decided_by_training(results_page):
-    """What trials decided is listed, and a snapshot, which holds no failed trial, says nothing of failures."""
-    decided = re.findall(
-        r"^- \S+ \*\*(?:confirmed|refuted)\*\*: (.*)$", results_page.partition("## The studies")[0], re.MULTILINE
-    )
-    (number,) = re.findall(r"are confirmed or refuted: (\d+) by training", results_page)
-    assert len(decided) == int(number) >= 1
-    assert all(re.search(r"\(`[a-z0-9-]+`", line) for line in decided)
-    assert "B_S (B_S - N)" not in "".join(decided)
-    assert not re.search(r"\*\*In total\*\*.*failure", results_page)
 
 
 def test_what_a_study_itself_asks_is_answered_below_it(results_page):
@@ -58,12 +45,3 @@ def test_what_a_study_itself_asks_is_answered_below_it(results_page):
     for title, text in asked:
         own = results_page.partition(f"### {title}\n")[2].partition("\n### ")[0]
         assert re.search(rf"- \S+ \*\*(confirmed|refuted|undecided|not tested)\*\*: {re.escape(text)} ", own), text
-
-
-def test_the_remarks_on_tests_are_there(results_page):
-    """Such as that a question was asked after a look at the data."""
-    for study in (load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in PUBLISHED):
-        for test in claim_tests(study):
-            remark = " ".join((test.function.__doc__ or "").split()).rstrip(".")
-            shown = f" (`{study.name}`: {remark})" if test.claim.printed else f". {remark}."
-            assert not remark or shown in results_page

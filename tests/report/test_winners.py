@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import EASIER, first_row, of_study, only_confirmed, scoring
+from synthetic import EASIER, of_study, only_confirmed, scoring
 
-from dml.config import ComparisonSection, DatasetSection, NoiseSection, ReportSection
+from dml.config import ComparisonSection, DatasetSection, NoiseSection
 from dml.report.analysis import best_of_many
-from dml.report.analysis.paired import adjusted, corrected, paired
 from dml.report.claims import with_verdicts
-from dml.report.labels import noise_axis, readable
-from dml.report.loading import load
+from dml.report.labels import noise_axis
 from dml.report.page.blocks import Drawing, Findings, Folded
 from dml.report.page.cells import rows
-from dml.report.sections.choices import choice
 from dml.report.sections.winners import Winners, every_pair, winners
 
 
@@ -55,68 +52,6 @@ def test_the_winners_row(three):
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
 
 
-def test_what_a_choice_changes(three):
-    table = choice(three[0], "positives")
-    assert table.columns[-7].label == f"With {readable('random')}"  # the first of the study
-    frame = table.frame
-    assert list(frame["positives"]) == ["easy", "all"]
-    assert list(frame["difference"]) == pytest.approx([10.0, 9.0])
-    assert choice(three[0], "negatives") is None
-
-
-def test_a_choice_is_compared_with_the_base_that_the_study_names(synthetic, loaded):
-    changes = {"positives": ["random", "semihard", "easy"], "losses": ["triplet", "margin"], "negatives": ["random"]}
-    study = synthetic.small(**changes, report=ReportSection(base={"positives": "semihard"}))
-    results = loaded(study)
-    table = choice(results, "positives")
-    assert "With semihard" in [column.label for column in table.columns]
-    assert set(table.frame["positives"]) == {"random", "easy"}
-    both = of_study(results, report=ReportSection(base={"positives": ["random", "semihard"]}))
-    several = choice(both, "positives")
-    assert set(several.frame["positives"]) == {"easy"}
-    assert list(several.frame["base choice"]) == ["random", "semihard"] * 4  # two losses at two rates
-    for row in several.frame.to_dict("records"):
-        key = results.objective("digits")
-        gain = results.values(row["cell"], key) - results.values(row["compared with"], key)
-        assert row["difference"] == pytest.approx(gain.mean())
-        assert f"|{row['base choice']}+random" in row["compared with"]
-        assert row["cell"].split("|")[:3] == row["compared with"].split("|")[:3]
-
-
-def test_each_loss_has_the_base_among_its_own_policies(study_of, tmp_path):
-    """As in table 3 of the paper on easy positives: a loss is compared with its own way of choosing positives."""
-    study = study_of(
-        "title: A study\ndatasets: [digits]\nreport: {base: {positives: [semihard, multi_similarity]}}\nlosses:\n"
-        "  - {name: triplet, positives: [semihard, easy], negatives: [semihard_random]}\n"
-        "  - {name: multi_similarity, positives: [multi_similarity, easy], negatives: [multi_similarity]}\n"
-    )
-    frame = choice(load(study, tmp_path), "positives").frame
-    assert list(zip(frame["loss"], frame["positives"], frame["base choice"], strict=True)) == [
-        ("triplet", "easy", "semihard"),
-        ("multi similarity", "easy", "multi similarity"),
-    ]
-
-
-def test_a_single_seed_gives_no_verdict(synthetic, loaded):
-    results = loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0]))
-    assert winners(results).frame["worse"].isna().all()
-    cells = first_row(winners(results))
-    assert cells["lead"].startswith("+")
-    assert not {"p adjusted", "worse"} & set(cells)  # columns of dashes
-    finding = next(iter(Winners().card(results))).items[0]
-    assert "significantly" not in finding.text
-
-
-def test_too_few_seeds_give_no_p(three):
-    results, _ = three
-    one = results.values(next(iter(results.cells)), "test/fine/recall@1")
-    found = paired(one[:1], one[:1], 0.0)
-    assert found["difference"] == 0.0
-    assert np.isnan(found["p"])
-    assert np.isnan(corrected([found])[0]["holm"])
-    assert np.isnan(adjusted([found])[0]["p adjusted"])
-
-
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
     monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
     compare = [ComparisonSection(score="seen/fine/nmi", **EASIER)]
@@ -133,14 +68,6 @@ def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(s
     assert panels(shown) == ["R@1", "NMI"]
     (others,) = folded.blocks
     assert panels(others) == ["MAP@R", "NMI", "R@1", "MAP@R"]
-
-
-def test_toplines_are_no_findings(synthetic, loaded):
-    study = synthetic.small(noise=synthetic.noise([0.0, 0.2], "uniform", "subset"))
-    results = loaded(study)
-    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
-    assert ["uniform noise" in finding.where for finding in card.items] == [True, True]
-    assert set(winners(results).frame["noise"]) == {"uniform", "topline"}
 
 
 @pytest.mark.parametrize("source", ["imagefolder", "digits"])
