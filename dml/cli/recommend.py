@@ -46,9 +46,10 @@ def recommend(
 
     def make() -> dict[str, Any]:
         from dml.cli.recommendation_text import recommendation_text
+        from dml.report.recommendation import FREE
 
         found, source, _ = find_recommendation(project, *asked)
-        commands = [command(*asked)]
+        commands = [command(*asked) + FREE * found.free]
         content = {**found.content(), "rate_source": source, "commands": commands}
         return {"text": recommendation_text(found, source, commands), "content": content}
 

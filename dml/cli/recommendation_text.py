@@ -26,7 +26,7 @@ def recommendation_text(found: Recommendation, source: str, commands: Sequence[s
     wide = max(map(len, found.settings))
     lines += [f"  {name:<{wide}}  {_setting(value)}" for name, value in found.settings.items()]
     lines += ["", *(f"- {note}" for note in found.notes)]
-    return "\n".join([*lines, "", "To train it on all classes and images:", *(f"  {one}" for one in commands)])
+    return "\n".join([*lines, "", "As a model of all classes and images:", *(f"  {one}" for one in commands)])
 
 
 def _table(found: Recommendation) -> list[str]:

@@ -29,6 +29,9 @@ def refit(
     labels: Annotated[
         Path | None, typer.Option("--labels", help="A label file (index, label) in place of the dataset's labels.")
     ] = None,
+    free: Annotated[
+        bool, typer.Option("--free", help="The best method that trains nothing, such as whitening, in its place.")
+    ] = False,
     onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
 ) -> None:
     """Refit a study's winner on labels as given with all classes and images, and register it as the champion.
@@ -51,16 +54,29 @@ def refit(
         check_extra()
     project = find_project()
     found, source, results = find_recommendation(project, study, rate, dataset, noise, score)
-    print(f"{found.winner.method}: the best of {study} {found.labels}", flush=True)
+    from dml.report.recommendation import best_free, settings_of, trains
+
+    cell, settings, recipe = found.winner.cell, dict(found.settings), found.content()
+    if free:
+        cell = best_free(found, results).cell
+        settings = settings_of(results, cell)
+        recipe["methods"] = sorted(recipe["methods"], key=lambda rival: rival["cell"] != cell)
+    elif not trains(results, cell):
+        raise ValueError(
+            f"{found.winner.method}, the best of {study} {found.labels}, is the embedding before any step of training: "
+            f"there is nothing to train. What is free as a model: dml refit {study} --free"
+        )
+    method = results.methods[cell].label
+    print(f"{method}: the best of {study} {found.labels}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions.train import Wanted, train_champion
 
     _pack(project, study, found.dataset)
     wanted = Wanted(
         results.study,
-        results.cells[found.winner.cell],
-        dict(found.settings),
+        results.cells[cell],
+        settings,
         found.rate,
-        {**found.content(), "rate_source": source},
+        {**recipe, "rate_source": source, "settings": settings},
         labels,
     )
     try:

@@ -17,6 +17,7 @@ from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
+from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section
@@ -61,6 +62,7 @@ def study_page(results: Results, root: Path) -> Page:
         key=figure,
         best=_best(results),
         waiting=results.confirmed.empty,
+        verdict=outcome_of(results),
     )
 
 

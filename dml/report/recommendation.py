@@ -15,6 +15,7 @@ from pydantic_core import to_jsonable_python
 from dml.config.caveats import explained
 from dml.config.for_use import makes_noise
 from dml.counting import counted
+from dml.losses import closed_form_of
 from dml.report.analysis.asked_labels import AskedLabels, asked_labels
 from dml.report.analysis.at_rate import Mix, methods_at, mixed, mixes_at, validations_at
 from dml.report.analysis.flags import RISING, doubts
@@ -23,17 +24,21 @@ from dml.report.analysis.paired import compared
 from dml.report.analysis.selection import dataset_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import gain_over, untrained
-from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
-from dml.report.labels import readable, score_label
-from dml.report.numbers import percent, points
+from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION, best_of, validations
+from dml.report.labels import metric_label, metric_of, readable, score_label
+from dml.report.numbers import points
 from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark
+from dml.statistics import Summary
+from dml.types import ScoreKey
 
 say = Texts(__file__)
 
 LEVEL = 0.05
+FREE = " --free"
+STOP_AT = "training.stop_at"  # of a trial's settings: the step at which its search found it best
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
 BEST, AS_GOOD, WORSE, UNKNOWN, BETTER = "best", "as good", "worse", "unknown", "better"
 
@@ -72,6 +77,7 @@ class Recommendation:
     tuning: str = ""  # the mark of the study's comparisons: `not tuned`
     block: str = "seed"  # what comparisons are paired over: `seed`, or `class split`
     covers: str = "seeds"  # what intervals and p cover
+    free: bool = False  # training gains nothing that is sure: use what is free
 
     @property
     def winner(self) -> Rival:
@@ -126,10 +132,9 @@ def recommend(
             f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
             f"which count {asked.text}. Choices: {_listed(list(asked.totals))}"
         )
-    notes = (
-        *_notes(results, dataset, asked, methods, choosing is not None),
-        *_without_training(results, dataset, noise, counting, key, mixes[methods[0].cell]),
-    )
+    first = methods[0].cell
+    said = _outcome(results, dataset, noise, counting, key, mixes[first], first)
+    notes = (*_notes(results, dataset, asked, methods, choosing is not None), said.text)
     settings = settings_of(results, methods[0].cell)
     return Recommendation(
         results.study.name,
@@ -145,6 +150,7 @@ def recommend(
         mark(results.study),
         results.study.block,
         covers_of(results, key, methods[0].cell),
+        said.free,
     )
 
 
@@ -239,27 +245,99 @@ def _notes(results: Results, dataset: str, asked: AskedLabels, methods: list[Riv
     return found
 
 
-def _without_training(
-    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Mix
-) -> list[str]:
-    """Whether the best baseline does without training what the winner, by its scores, does."""
+def _outcome(
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Mix, cell: str
+) -> Outcome:
+    """`outcome` of the winner, whose scores are a mix, at the labels that were asked for."""
     own = untrained(results, dataset, noise, counting, key)
-    if own is None:
-        return []
-    score, (gain, over) = percent(own.score), gain_over(results, mixed(results, winner, key), own, winner, key)
-    if gain.mean > 0:
-        surely = "more" if gain.low > 0 else "more, not surely"
-        found = f"{points(gain)} points"
-        return [say("untrained", score=score, label=own.label, surely=surely, points=found, over=over)]
-    if results.study.dataset(dataset).passes_on is not None:
-        instead = say("rather_none")
-    elif own.on_pixels:
-        instead = say("nothing_learnt")
-    elif results.study.training.train_from is not None:
-        instead = say("rather_finetune")
-    else:
-        instead = say("rather_more")
-    return [say("no_more", score=score, label=own.label, gain=percent(gain.mean, signed=True), instead=instead)]
+    gains = {}
+    if own is not None:
+        gains[metric_label(metric_of(key))] = gain_over(results, mixed(results, winner, key), own, winner, key)[0]
+    label = own.label if own else ""
+    return outcome(results.study.name, results.methods[cell].label, label, gains, trains(results, cell))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study comes to: in words, and the command that makes the model that they name."""
+
+    text: str
+    command: str
+
+    @property
+    def free(self) -> bool:
+        """Whether the model trains nothing."""
+        return self.command.endswith(FREE)
+
+
+def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary], trains: bool = True) -> Outcome:
+    """The verdict on a study's best method: by how much it is above what is free, and how sure that is.
+
+    Parameters
+    ----------
+    baseline : the best score without training, in words; unused without `gains`.
+    gains : in points, by metric, the objective first; empty: nothing was scored without training.
+    trains : False: the best method is a closed form, or its best step is 0.
+    """
+    refit, free = f"dml refit {study}", f"dml refit {study}{FREE}"
+    numbers = ", ".join(f"{metric} {points(gain)}" for metric, gain in gains.items())
+    if not trains:
+        return Outcome(say("outcome_step_0", method=method), free)
+    if not gains:
+        return Outcome(say("outcome_no_baseline", method=method), refit)
+    said, gain = {"method": method, "baseline": baseline, "points": numbers}, next(iter(gains.values()))
+    if gain.mean <= 0 or gain.high < 0:
+        return Outcome(say("outcome_below", **said), free)
+    if gain.n < 2:
+        return Outcome(say("outcome_one_seed", **said), refit)
+    if gain.low > 0:
+        return Outcome(say("outcome_above", **said), refit)
+    return Outcome(say("outcome_undecided", **said, study=study), free)
+
+
+def outcome_of(results: Results) -> Outcome | None:
+    """The verdict at the lowest rate of the study's first condition; None without results, or of an experiment."""
+    if results.confirmed.empty or results.experiment or not results.conditions:
+        return None
+    dataset, noise = results.conditions[0]
+    rate = results.rates(dataset, noise)[0]
+    key = results.objective(dataset)
+    names = [name for name in results.rivals(dataset, noise, rate) if len(results.values(name, key))]
+    means = {name: float(results.values(name, key).mean()) for name in names}
+    if not means:
+        return None
+    best = best_of(validations(results, means) or means)
+    recall = str(ScoreKey.parse(key)._replace(metric="recall@1"))
+    gains, label = {}, ""
+    for one in dict.fromkeys((key, recall)):
+        own = untrained(results, dataset, noise, rate, one) if one in results.score_keys else None
+        if own is not None:
+            label = label or own.label
+            gains[metric_label(metric_of(one))] = gain_over(results, results.values(best, one), own, {best: 1.0}, one)[
+                0
+            ]
+    return outcome(results.study.name, results.methods[best].label, label, gains, trains(results, best))
+
+
+def trains(results: Results, cell: str) -> bool:
+    """Whether a cell's network takes a step: it is no closed form, and not all its trials stopped at step 0."""
+    if closed_form_of(results.cells[cell].loss.name) is not None:
+        return False
+    stops = [(parsed(text) or {}).get(STOP_AT) for text in results.confirmed_of(cell)["settings"]]
+    return not stops or any(stop != 0 for stop in stops)
+
+
+def best_free(found: Recommendation, results: Results) -> Rival:
+    """The best of the methods that train nothing.
+
+    Raises
+    ------
+    ValueError : the study has none.
+    """
+    free = [rival for rival in found.methods if not trains(results, rival.cell)]
+    if not free:
+        raise ValueError(say("no_free", study=found.study))
+    return max(free, key=lambda rival: rival.mean)
 
 
 def _listed(rates: list[float]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.report.page.assets import SavedBlock, SavedDrawing
+from dml.report.recommendation import Outcome
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,5 @@ class Page:
     key: SavedDrawing | None = None  # the key figure, on the index
     best: Sequence[tuple[str, str, str]] = ()  # the best method: under which noise, which, and its score
     waiting: bool = False  # no trial has finished
+    verdict: Outcome | None = None  # on the study, at the top of the page and of its card
     here: bool = False  # the study ran in this project
