@@ -131,7 +131,7 @@ def test_a_project_outside_a_clone_from_init_to_the_report(installed, tmp_path):
     project = tmp_path / "project"
     assert python("-c", "import dml; print(dml.__file__)", cwd=tmp_path).strip() == str(site / "dml/__init__.py")
     assert "dml run quickstart" in python("-m", "dml", "init", "project", cwd=tmp_path)
-    assert "quickstart: 21 cells" in python("-m", "dml", "check", "quickstart", cwd=project)
+    assert "quickstart: 9 cells" in python("-m", "dml", "check", "quickstart", cwd=project)
     (project / "pipelines/studies/tiny.yaml").write_text(TINY)
     (project / "own_part.py").write_text(OWN_PART)  # the studies' own part, in the project's folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,11 @@ def study_from(content: Mapping[str, Any], name: str = "", parts: bool = True) -
 def place_of(path: Path | str, *location: str | int) -> str:
     """`file:line: key` of a setting of a study, for a problem that is found only when the study runs."""
     return place([(file, text) for file, text, _ in _files(Path(path))], *location)
+
+
+def text_digest(path: Path) -> str:
+    """Of the texts of a study's file and of those that it extends. Raises as `load_study` does for these."""
+    return hashlib.sha256("".join(text for _, text, _ in _files(path)).encode()).hexdigest()
 
 
 def _check_truth(content: Any, read: Any, *location: str | int) -> None:

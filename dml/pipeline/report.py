@@ -4,14 +4,21 @@ import dml.pipeline.early  # noqa: F401
 
 # isort: split
 import gc
+import hashlib
+import json
 import sys
+from functools import partial
+from pathlib import Path
 
 from dml.config import Study, load_study
+from dml.config.loading import text_digest
 from dml.counting import counted
+from dml.papers import use_project
 from dml.pipeline.folders import REPORT, RESULTS, SNAPSHOTS, STORE, STUDIES
 from dml.pipeline.sync import sync_study
 from dml.pipeline.syncing import Place, tracks
-from dml.report.site import build
+from dml.pipeline.versions import digests
+from dml.report.site import Source, build
 from dml.snapshots import snapshots
 from dml.tracking.connection import default_uri, is_missing
 
@@ -29,7 +36,9 @@ def run(studies: list[Study]) -> None:
         if drawn % OFTEN == 0:
             print(f"report: {drawn} of {len(shown)} ...", flush=True)
 
-    print(f"report: {build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, known=STUDIES, progress=progress)}")
+    code = hashlib.sha256(json.dumps(digests("report"), sort_keys=True).encode()).hexdigest()
+    page = build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, known=STUDIES, progress=progress, code=code)
+    print(f"report: {page}")
     for study in studies if tracks() and not is_missing(default_uri()) else ():
         if (RESULTS / study.name / "trials.parquet").is_file():
             problem = sync_study(Place.of(study.name), study)
@@ -38,19 +47,23 @@ def run(studies: list[Study]) -> None:
                 return
 
 
-def pages(chosen: list[Study]) -> list[Study]:
+def pages(chosen: list[Study]) -> list[Study | Source]:
     """The chosen studies, then the others that have results here or a snapshot, by name.
 
-    Results here without a study that can be read are left out, which is said: nothing else may stop the report.
+    Those with a snapshot are read only where their pages are made again. Results here without a study that can be read
+    are left out, which is said: nothing else may stop the report.
     """
+    use_project(Path())
     with_snapshot = {snapshot.path.name for snapshot in snapshots(SNAPSHOTS)}
     here = {path.parent.name for path in RESULTS.glob("*/trials.parquet")}
-    others = []
+    others: list[Study | Source] = []
     for name in sorted((with_snapshot | here) - {study.name for study in chosen}):
+        file = STUDIES / f"{name}.yaml"
+        if name in with_snapshot:
+            others.append(Source(name, text_digest(file), partial(load_study, file)))
+            continue
         try:
-            others.append(load_study(STUDIES / f"{name}.yaml"))
+            others.append(load_study(file))
         except (ValueError, OSError) as error:
-            if name in with_snapshot:
-                raise
             print(f"report: {RESULTS / name}: left out: {error}", file=sys.stderr)
     return [*chosen, *others]

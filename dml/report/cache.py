@@ -1,14 +1,20 @@
-"""Keeps arrays that take long to compute, so that building the report again is fast."""
+"""Keeps what takes long to compute, arrays and pages with their files, so that building the report again is fast."""
 
 from __future__ import annotations
 
 import hashlib
+import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from dml import files
+
+Value = TypeVar("Value")
+VALUE = "value.pickle"
 
 
 def kept(folder: Path | None, compute: Callable[[], np.ndarray], what: str, *inputs: np.ndarray) -> np.ndarray:
@@ -36,3 +42,29 @@ def kept(folder: Path | None, compute: Callable[[], np.ndarray], what: str, *inp
     with files.replacing(path) as temporary, open(temporary, "wb") as file:
         np.save(file, found)
     return found
+
+
+def is_made(folder: Path | None, digest: str) -> bool:
+    """Whether `made` has kept something made from inputs of this digest."""
+    return folder is not None and (folder / digest / VALUE).is_file()
+
+
+def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Value]) -> Value:
+    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there.
+
+    Parameters
+    ----------
+    folder : None: nothing is kept. Else only the last digest is.
+    make : called with the folder for its files.
+    """
+    if folder is None:
+        return make(root)
+    own = folder / digest
+    if not is_made(folder, digest):
+        shutil.rmtree(folder, ignore_errors=True)
+        (own / "files").mkdir(parents=True)
+        value = make(own / "files")
+        with files.replacing(own / VALUE) as temporary:  # last: without it, nothing is kept
+            temporary.write_bytes(pickle.dumps(value))
+    shutil.copytree(own / "files", root, dirs_exist_ok=True)
+    return pickle.loads((own / VALUE).read_bytes())

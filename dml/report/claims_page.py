@@ -13,7 +13,6 @@ from dml.report.claims import ClaimTest, registered
 from dml.report.page.assets import Assets
 from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
 from dml.report.page.pages import Page, PageSection
-from dml.report.results import Results
 from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
 from dml.report.texts import Texts
 from dml.report.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, head, worst
@@ -25,15 +24,14 @@ OWN = "Claims of the studies' own"
 Proof = tuple[TheorySection, TheoryVerdict]
 
 
-def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheorySection]) -> Page:
+def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page.
 
     Raises
     ------
     ValueError : a section of the theory page decides a claim that no paper makes.
     """
-    entries = claim_entries(studies, theory)
-    verdicts = [verdict for results in studies for verdict in results.verdicts]
+    entries = claim_entries(verdicts, theory)
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}
     said = [say("lead"), by_training(entries)] if titles else []
@@ -88,10 +86,9 @@ def papers_with_claims() -> list[Paper]:
     return [paper for paper in papers() if paper.name in known]
 
 
-def claim_entries(studies: Sequence[Results], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
+def claim_entries(verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
     """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
     proofs, testing = _proofs(theory), registered()
-    verdicts = [verdict for results in studies for verdict in results.verdicts]
     return [
         _printed(claim, verdicts, proofs.get(claim.id, ()), [t for t in testing if t.claim.id == claim.id])
         for claim in paper_claims().values()

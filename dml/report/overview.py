@@ -43,7 +43,7 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     """
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
-    entries = claim_entries(loaded, theory_sections())
+    entries = claim_entries([verdict for results in loaded for verdict in results.verdicts], theory_sections())
     blocks = (
         Heading(1, "Results"),
         Paragraph(say("head")),

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,9 +18,13 @@ from threadpoolctl import threadpool_limits
 
 from dml.files import sockets_fit
 from dml.report.assembly import study_page
+from dml.report.cache import made
 from dml.report.figures import style
+from dml.report.page.html import Renderer
 from dml.report.page.pages import Page
 from dml.report.results import Results
+from dml.report.tuning import mark
+from dml.report.verdicts import Verdict
 
 AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
@@ -52,25 +57,54 @@ def workers(studies: int) -> Iterator[Executor | None]:
             raise
 
 
-def study_pages(pool: Executor | None, studies: Sequence[Results], root: Path) -> list[Callable[[], Page]]:
-    """For each study, a call that returns its page, with the page's files saved below `root`.
+@dataclass(frozen=True)
+class Job:
+    """A page to make, or to find where it is kept."""
+
+    name: str
+    folder: Path | None  # of `cache.made`
+    digest: str
+    results: Results | None  # None: the page is kept
+    links: tuple[bool, bool] = (False, False)  # whether there are pages of claims and of theory
+    here: bool = False
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """What the index and the page of claims show of a study's page."""
+
+    page: Page  # without its sections
+    verdicts: Sequence[Verdict]
+    tuning: str  # `tuning.mark`
+
+
+def study_pages(pool: Executor | None, jobs: Sequence[Job], root: Path) -> list[Callable[[], StudyPage]]:
+    """For each job, a call that returns its page, with the page and its files saved below `root`.
 
     Those of a pool are made while the caller does something else. An error in a page is raised by its call.
     """
     if pool is None:
-        return [partial(_page, results, root) for results in studies]
-    longest = sorted(studies, key=lambda results: -len(results.cells))
-    waiting = {results.study.name: pool.submit(_page, results, root) for results in longest}
-    return [waiting[results.study.name].result for results in studies]
+        return [partial(_page, job, root) for job in jobs]
+    longest = sorted(jobs, key=lambda job: -len(job.results.cells) if job.results else 0)
+    waiting = {job.name: pool.submit(_page, job, root).result for job in longest if job.results}
+    return [waiting.get(job.name, partial(_page, job, root)) for job in jobs]
 
 
 def _started() -> None:
     """A worker that runs this has imported this file."""
 
 
-def _page(results: Results, root: Path) -> Page:
+def _page(job: Job, root: Path) -> StudyPage:
+    return made(job.folder, job.digest, root, partial(_made, job))
+
+
+def _made(job: Job, root: Path) -> StudyPage:
+    results = job.results
+    assert results is not None
     with prepared():
-        return study_page(results, root)
+        page = replace(study_page(results, root), here=job.here)
+    Renderer(root, *job.links).page(page)
+    return StudyPage(replace(page, sections=[]), results.verdicts, mark(results.study))
 
 
 @contextmanager

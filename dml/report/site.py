@@ -1,27 +1,54 @@
-"""The report: one static site that opens from disk."""
+"""The report: one static site that opens from disk.
+
+Pages are kept in `store/report/pages` with a digest of what they are made from, so only those are made again whose
+results, study or code changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dml.config import Study
+from dml.files import sha256
 from dml.own_files import foreign, refusal, replaced
 from dml.papers import paper_claims
 from dml.report.assembly import overview
-from dml.report.claims import with_verdicts
+from dml.report.cache import is_made, made
+from dml.report.claims import registered, with_verdicts
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
 from dml.report.page.html import Renderer
-from dml.report.parallel import prepared, study_pages, workers
+from dml.report.page.pages import Page
+from dml.report.parallel import Job, prepared, study_pages, workers
 from dml.report.regimes import FILE
-from dml.report.theory_page import theory_page, theory_sections
-from dml.report.tuning import IN_SHORT, mark
+from dml.report.results import Results
+from dml.report.sections.protocols import TheorySection
+from dml.report.theory_page import Proved, theory_page, theory_sections
+from dml.report.tuning import IN_SHORT
 from dml.snapshots import Snapshot
+from dml.snapshots import snapshots as published
+
+
+@dataclass(frozen=True)
+class Source:
+    """A study that is read only if its page is made again."""
+
+    name: str
+    digest: str  # of what its file says
+    read: Callable[[], Study]
+
+    @classmethod
+    def of(cls, study: Study) -> Source:
+        """A study that was read."""
+        return cls(study.name, _digest(study.model_dump_json()), lambda: study)
 
 
 def build(
-    studies: Sequence[Study],
+    studies: Sequence[Study | Source],
     results_root: Path = Path("results"),
     store: Path = Path("store"),
     out: Path = Path("report"),
@@ -29,6 +56,7 @@ def build(
     data: Path = Path("data"),
     known: Path | None = None,
     progress: Callable[[int], None] | None = None,
+    code: str = "",
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
@@ -41,6 +69,8 @@ def build(
     known : the folder of all studies' files. Beside it is the file of the cases in the index's first table, if there is
         one (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
+    code : a digest of the report's code; pages that are kept of the same code and inputs are not made again. Empty: all
+        are made.
     out : its files are replaced by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are
         claims and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). Files
         of others stay. If an error is raised, nothing changes.
@@ -49,28 +79,94 @@ def build(
     ------
     ValueError : two studies share a name; `reference_values` names no row; a file of others is in the way in `out`.
     """
-    names = [study.name for study in studies]
-    if len(set(names)) < len(names):
-        raise ValueError(f"report: two studies share a name: {', '.join(names)}")
+    sources = {source.name: source for source in (s if isinstance(s, Source) else Source.of(s) for s in studies)}
+    if len(sources) < len(studies):
+        raise ValueError(f"report: two studies share a name: {', '.join(study.name for study in studies)}")
     if found := foreign(out):
         raise ValueError(refusal(found, Path.cwd()))
-    with replaced(out) as root, prepared(), workers(len(studies)) as pool:
-        loaded = [load(s, results_root / s.name, store, Snapshot(snapshots / s.name), data / s.name) for s in studies]
-        loaded = with_verdicts(loaded)
-        waiting = study_pages(pool, loaded, root)
-        sections = theory_sections()
-        theory = theory_page(root, sections) if sections else None
-        asked = paper_claims() or any(results.verdicts for results in loaded)
-        claims = claims_page(root, loaded, sections) if asked else None
-        renderer = Renderer(root, claims, theory)
+    here = {name for name in sources if (results_root / name / "trials.parquet").is_file()}
+    names = sorted(sources, key=lambda name: name not in here)
+    asked = bool(paper_claims() or any(source.read().compare for source in sources.values()))
+    sections = theory_sections()
+    links = (asked, bool(sections))
+    folders = {name: (results_root / name, snapshots / name, data / name) for name in names}
+    own = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
+    families = _families(names)
+    digests = {name: _digest(*(own[other] for other in sorted(families[name]))) for name in names}
+    kept = store / "report" / "pages" if code else None
+
+    def folder(name: str) -> Path | None:
+        return kept and kept / name
+
+    shown = {snapshot.path.name for snapshot in published(snapshots)} & sources.keys() or set(names)
+    cases = known and known.parent / FILE
+    tables = _digest(code, *(own[name] for name in names if name in shown), *_inputs([cases] if cases else []))
+    stale = [name for name in names if not is_made(folder(name), digests[name])]
+    read = {other for name in stale for other in families[name]}
+    read |= set() if is_made(folder("_index"), tables) else shown
+    with replaced(out) as root, prepared(), workers(len(stale)) as pool:
+        loads = [_loaded(sources[name].read(), store, *folders[name]) for name in names if name in read]
+        loaded = {results.study.name: results for results in with_verdicts(loads)}
+        jobs = [Job(name, folder(name), digests[name], loaded.get(name), links, name in here) for name in names]
+        waiting = study_pages(pool, jobs, root)
+        proved = made(folder("_theory"), _digest(code, links), root, lambda files: _theory(files, sections, links))
+        blocks = made(
+            folder("_index"),
+            tables,
+            root,
+            lambda files: overview([results for name, results in loaded.items() if name in shown], files, cases),
+        )
         pages = []
         for page in waiting:
             pages.append(page())
             if progress is not None:
                 progress(len(pages))
-        for each in filter(None, [*pages, theory, claims]):
-            renderer.page(each)
-        renderer.glossary()
-        untuned = IN_SHORT if any(mark(study) for study in studies) else ""
-        renderer.index(pages, overview(loaded, root, known and known.parent / FILE), untuned)
+        renderer = Renderer(root, *links)
+        renderer.shared()
+        claims: Page | bool = False
+        if asked:
+            verdicts = [verdict for page in pages for verdict in page.verdicts]
+            claims = claims_page(root, verdicts, proved[1])
+            renderer.page(claims)
+        renderer = Renderer(root, claims, proved[0] or False)
+        untuned = IN_SHORT if any(page.tuning for page in pages) else ""
+        renderer.index([page.page for page in pages], blocks, untuned)
     return out.resolve() / "index.html"
+
+
+def _loaded(study: Study, store: Path, results: Path, snapshot: Path, data: Path) -> Results:
+    return load(study, results, store, Snapshot(snapshot), data)
+
+
+def _theory(
+    root: Path, sections: Sequence[TheorySection], links: tuple[bool, bool]
+) -> tuple[Page | None, list[Proved]]:
+    """Write the page of theory; what the index and the page of claims show of it."""
+    if not sections:
+        return None, []
+    page = theory_page(root, sections)
+    Renderer(root, *links).page(page)
+    return replace(page, sections=[]), [Proved.of(section) for section in sections]
+
+
+def _families(names: Sequence[str]) -> dict[str, set[str]]:
+    """For each study, those whose claims are corrected together with its own: those of its papers, and itself."""
+    papers: dict[str, set[str]] = defaultdict(set)
+    for test in registered():
+        papers[test.claim.paper] |= set(test.studies) & set(names)
+    return {name: {name}.union(*(found for found in papers.values() if name in found)) for name in names}
+
+
+def _files(folders: tuple[Path, Path, Path]) -> tuple[Path, ...]:
+    results, snapshot, data = folders
+    return results / "trials.parquet", results / "summary.json", snapshot, data / "pack.json"
+
+
+def _inputs(paths: Iterable[Path]) -> list[str]:
+    """Digests of files, and of those below folders that decide a page."""
+    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+    return [f"{file.name}={sha256(file)}" for file in files if file.is_file()]
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:24]

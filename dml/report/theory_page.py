@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dml import discovery
 from dml.papers import papers
 from dml.report.page.assets import Assets
+from dml.report.page.blocks import Block
 from dml.report.page.pages import Page, PageSection
-from dml.report.sections.protocols import TheorySection
+from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
+
+
+@dataclass
+class Proved:
+    """A section whose verdicts are computed, for the page of claims."""
+
+    anchor: str
+    title: str
+    decided: list[TheoryVerdict]
+
+    @classmethod
+    def of(cls, section: TheorySection) -> Proved:
+        """What a section decides."""
+        decided = section.verdicts() if isinstance(section, VerdictSection) else []
+        return cls(section.anchor, section.title, decided)
+
+    def content(self) -> Iterator[Block | None]:
+        """Nothing: the page of theory has it."""
+        yield from ()
+
+    def verdicts(self) -> list[TheoryVerdict]:
+        """The verdicts."""
+        return self.decided
 
 
 def theory_sections() -> list[TheorySection]:

@@ -6,7 +6,7 @@ import pytest
 from synthetic import contents
 
 from dml.report import parallel
-from dml.report.parallel import study_pages, workers
+from dml.report.parallel import Job, study_pages, workers
 from dml.report.results import Results
 
 NAMES = ("noise-clean-grid", "histogram-pairs", "loop-points-long")
@@ -16,7 +16,8 @@ def made(results: list[Results], folder: Path, broken: bool = False):
     if broken:
         results[1].trials.drop(columns="seconds", inplace=True)
     with workers(len(results)) as pool:
-        return [page() for page in study_pages(pool, results, folder)]
+        jobs = [Job(one.study.name, None, "", one) for one in results]
+        return [page() for page in study_pages(pool, jobs, folder)]
 
 
 @pytest.mark.slow
@@ -27,8 +28,8 @@ def test_pages_and_files_are_the_same(published, tmp_path, monkeypatch):
     monkeypatch.setattr(parallel, "study_page", None)  # the others import their own
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     beside = made(results, tmp_path / "beside")
-    assert [page.name for page in beside] == list(NAMES)
-    assert [page.sections for page in beside] == [page.sections for page in alone]
+    assert [made.page.name for made in beside] == list(NAMES)
+    assert [made.page for made in beside] == [made.page for made in alone]
     found = contents(tmp_path / "alone")
     assert len(found) > 20
     assert contents(tmp_path / "beside") == found

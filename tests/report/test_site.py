@@ -1,13 +1,15 @@
 """The site as a whole: complete, self-contained, reproducible."""
 
 import html.parser
+import re
 import urllib.parse
 from pathlib import Path
 
 import pytest
 
+from dml.report import contents
 from dml.report.loading import load
-from dml.report.site import build
+from dml.report.site import Source, build
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +81,7 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
             assert (site.report / "figures" / name / file).stat().st_size > 5000
     assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
     images = sorted(f"{path.parent.name}/{path.stem}" for path in (site.report / "figures").glob("*/*.png"))
-    assert images == ["digits/effects-digits-uniform", "digits/key", "planes/key"]
+    assert images == ["digits/key", "planes/key"]
     assert (site.report / "figures" / "planes" / "scores-mnist-uniform.svg").is_file()
     index = site.index.read_text(encoding="utf-8")
     assert "figures/digits/key.svg" in index
@@ -153,6 +155,43 @@ def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path, monkeypatch)
         build([wrong], tmp_path, tmp_path, tmp_path / "report")
     assert (tmp_path / "report" / "index.html").read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report"]
+
+
+def test_only_pages_whose_inputs_changed_are_made_again(synthetic, tmp_path, monkeypatch):
+    """Those made anew and those that are kept give the same site, whose index begins with the studies that ran here."""
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
+    monkeypatch.setattr(contents, "STUDY", ("winners",))
+    studies = [synthetic.small(name) for name in ("other", "one", "two")]
+    for study in studies[1:]:
+        synthetic.write(study, tmp_path)
+    read = []
+
+    def site(name, code):
+        read.clear()
+        sources = [Source(s.name, s.title, lambda s=s: read.append(s.name) or s) for s in studies]
+        return synthetic.contents(
+            build(sources, tmp_path / "results", tmp_path / "store", tmp_path / name, code=code).parent
+        )
+
+    first = site("a", "1")
+    assert {"one", "two"} <= set(read)
+    assert site("a", "1") == first
+    assert read == []
+    index = (tmp_path / "a" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<article class="card" id="(\w+)"', index)[:3] == ["one", "two", "other"]
+
+    def better(frame):
+        scores = [column for column in frame if column.startswith("test/")]
+        frame[scores] = frame[scores] * 0.5
+        return frame
+
+    synthetic.write(studies[1], tmp_path, better)
+    changed = site("a", "1")
+    assert set(read) == {"one", "other", "two"}  # the tables over all studies, as nothing is published
+    assert changed != first
+    assert changed == site("b", "")
+    site("a", "2")
+    assert "two" in read
 
 
 def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):

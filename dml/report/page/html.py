@@ -26,15 +26,10 @@ def environment(package: str) -> Environment:
 class Renderer:
     """Writes pages below the site's root."""
 
-    def __init__(self, root: Path, claims: Page | None = None, theory: Page | None = None) -> None:
+    def __init__(self, root: Path, claims: Page | bool = False, theory: Page | bool = False) -> None:
         self._root = root
         self._environment = environment("dml.report.page")
         self._environment.globals |= {"claims": claims, "theory": theory}  # every page leads to them
-        assets = root / "assets"  # shared by all pages
-        assets.mkdir(parents=True, exist_ok=True)
-        for name, files in ASSETS.items():
-            text = "\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files)
-            (assets / name).write_text(text, encoding="utf-8")
 
     def page(self, page: Page) -> None:
         """Write one page at its `href`."""
@@ -51,8 +46,13 @@ class Renderer:
         shown = {"pages": pages, "overview": overview, "tuning": tuning}
         self._write("index.html", "index.html", **shown, few=FEW, root="")
 
-    def glossary(self) -> None:
-        """Write `glossary.html`."""
+    def shared(self) -> None:
+        """Write what all pages share: `assets/` and `glossary.html`."""
+        assets = self._root / "assets"
+        assets.mkdir(parents=True, exist_ok=True)
+        for name, files in ASSETS.items():
+            text = "\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files)
+            (assets / name).write_text(text, encoding="utf-8")
         self._write("glossary.html", "glossary.html", entries=terms().values(), root="")
 
     def _write(self, href: str, template: str, **values: object) -> None:

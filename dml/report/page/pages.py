@@ -43,3 +43,4 @@ class Page:
     key: SavedDrawing | None = None  # the key figure, on the index
     best: Sequence[tuple[str, str, str]] = ()  # the best method: under which noise, which, and its score
     waiting: bool = False  # no trial has finished
+    here: bool = False  # the study ran in this project
