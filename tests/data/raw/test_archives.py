@@ -116,19 +116,6 @@ def test_links(target, kind, archive, folder):
     refused(make(archive, GOOD, [("birds/link", target, kind)]), folder, "is a link or a device")
 
 
-def test_a_file_written_through_a_link(archive, folder, tmp_path):
-    """A link to a folder outside, then a file below the link."""
-    outside = tmp_path / "raw" / ".." / "outside"
-    with tarfile.open(tmp_path / "two.tar", "w") as file:
-        info = tarfile.TarInfo("link")
-        info.type, info.linkname = tarfile.SYMTYPE, str(outside)
-        file.addfile(info)
-        file.addfile(tarfile.TarInfo("link/evil.txt"))
-    with pytest.raises(DataError, match="is a link or a device"):
-        extract(tmp_path / "two.tar", folder)
-    assert not (tmp_path / "outside").exists()
-
-
 @pytest.mark.parametrize("kind", ["fifo", "device"])
 def test_devices_and_pipes(kind, tmp_path, folder):
     refused(make(tmp_path / "a.tar", GOOD, [("birds/pipe", "", kind)]), folder, "is a link or a device")
@@ -149,12 +136,6 @@ def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
     real, said = (8 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(real, said))
     refused(path, folder, "decompression bomb|truncated or corrupt")
-
-
-def test_a_bomb_within_the_ratio_but_too_large(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(archives, "MAX_BYTES", 500)
-    monkeypatch.setattr(archives, "SLACK", 100)
-    refused(make(tmp_path / "large.zip", GOOD), folder, "refused")
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
@@ -205,16 +186,6 @@ def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
     refused(packed, folder, "decompression bomb")
 
 
-def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("noise", bytes(range(256)) * 40)
-    content = bytearray(path.read_bytes())
-    content[60] ^= 0xFF
-    path.write_bytes(content)
-    refused(path, folder, "truncated or corrupt")
-
-
 def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
     path = make(tmp_path / "a.zip", {"a.txt": b"a" * 1000})
     deflate, deflate64 = (8).to_bytes(2, "little"), (9).to_bytes(2, "little")
@@ -224,12 +195,6 @@ def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
         content[place : place + 2] = deflate64
     path.write_bytes(content)
     refused(path, folder, "method is not supported.*repack")
-
-
-def test_a_zip_whose_names_are_not_utf8(tmp_path, folder):
-    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
-    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
-    refused(path, folder, "truncated or corrupt")
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])
@@ -248,12 +213,6 @@ def test_neither_zip_nor_tar(tmp_path, folder):
     page = tmp_path / "CUB_200_2011.tgz"
     page.write_text("<html>404 not found</html>")
     refused(page, folder, "expected a zip or tar")
-
-
-def test_no_space(archive, folder, monkeypatch):
-    make(archive, GOOD)
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
-    refused(archive, folder, "no space")
 
 
 def test_the_disk_fills_while_unpacking(archive, folder, monkeypatch):

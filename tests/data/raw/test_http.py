@@ -13,13 +13,6 @@ from dml.data.raw import http
 from dml.data.raw.http import Unavailable, get
 
 
-def test_get(server, tmp_path):
-    server.files["/a.zip"] = bytes(range(256)) * 100
-    get(f"{server.url}/a.zip", tmp_path / "sub" / "a.zip", quiet)
-    assert (tmp_path / "sub" / "a.zip").read_bytes() == server.files["/a.zip"]
-    assert [path.name for path in (tmp_path / "sub").iterdir()] == ["a.zip"]
-
-
 def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
     server.files["/a.zip"] = bytes(range(256)) * 100
     server.cuts = 3
@@ -61,13 +54,6 @@ def test_a_part_file_that_is_the_whole_file_is_not_fetched_again(server, tmp_pat
     assert (tmp_path / "a.zip").read_bytes() == bytes(range(256))
     assert server.requests == [("/a.zip", "bytes=256-")]
     assert not (tmp_path / "a.zip.part").exists()
-
-
-def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
-    server.files["/a.zip"], server.says_size = b"short", True
-    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
 def test_a_reset_connection_keeps_what_came(server, tmp_path):
@@ -160,19 +146,3 @@ def test_a_failing_server_is_retried(status, server, tmp_path):
     with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert len(server.requests) == 5
-
-
-def test_no_server(server, tmp_path):
-    server.shutdown()
-    server.server_close()
-    with pytest.raises(Unavailable, match="refused"):
-        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-
-
-def test_progress_is_reported(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(http, "BLOCK", 1000)
-    monkeypatch.setattr(http, "EVERY", 0.0)
-    server.files["/a.zip"] = bytes(3 * 2**20)
-    lines = []
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
-    assert any(line.startswith("a.zip: 1 of 3 MB") and "MB/s" in line and "s left" in line for line in lines)
