@@ -1,7 +1,6 @@
 """What holds for every pair of policies."""
 
 import itertools
-import pickle
 
 import pytest
 import torch
@@ -25,7 +24,7 @@ def generator(seed=0):
 SETTINGS = ({}, {"normalize": False, "margin": 1.0}, {"distance": "squared", "window": True})
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_definition(positives, negatives, seed, tools):
     embeddings, labels = tools.random_batch(seed)
     for settings in SETTINGS:
@@ -153,14 +152,6 @@ def test_labels_above_the_integers_of_float32(positives, negatives, tools):
     for offset in (2**24, 2**53, -(2**40)):
         assert all(map(torch.equal, mine(embeddings, labels + offset, generator=generator()), expected))
     assert all(map(torch.equal, mine(embeddings, labels.to(torch.int16), generator=generator()), expected))
-
-
-def test_it_can_be_pickled(positives, negatives, tools):
-    embeddings, labels = tools.random_batch(9)
-    mine = build(positives=positives, negatives=negatives)
-    sent = pickle.loads(pickle.dumps(mine))
-    found = (m(embeddings, labels, generator=generator()) for m in (mine, sent))
-    assert all(map(torch.equal, *found))
 
 
 def test_what_is_no_tensor_is_rejected(positives, negatives, tools):

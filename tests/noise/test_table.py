@@ -24,12 +24,6 @@ def test_table_has_every_model_rate_and_seed(tools):
         assert (part["flipped"] == expected.flipped).all()
 
 
-def test_table_survives_parquet(tmp_path, tools):
-    table = noise.table(np.arange(N), tools.make_labels(), [("subset", 0.5, {})], [0], "confirm")
-    table.to_parquet(tmp_path / "noise.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "noise.parquet"), table, check_dtype=False)
-
-
 def test_table_gives_models_their_context(tools):
     labels = tools.make_labels()
     features = np.random.default_rng(0).normal(size=(len(labels), 3))
@@ -42,14 +36,6 @@ def test_table_gives_models_their_context(tools):
         assert (given["observed"] == expected.observed).all()
         made = noise.table(np.arange(N), labels, [(name, 0.3, {})], [0], "tune", images=images)
         assert (made["observed"] != given["observed"]).any()
-
-
-def test_images_are_not_read_if_no_model_needs_them(tools):
-    class Unreadable:
-        def __getitem__(self, rows):
-            raise AssertionError("read")
-
-    noise.table(np.arange(N), tools.make_labels(), [("uniform", 0.3, {})], [0], "tune", images=Unreadable())
 
 
 def test_pixel_features_of_similar_images_are_similar():
