@@ -112,30 +112,6 @@ def test_in_evaluation_mode_batches_are_compared_and_not_remembered(check):
     assert torch.equal(loss.train()(e, f), before(e, f))
 
 
-def test_half_precision_is_remembered_in_float32(check):
-    one, two = (dml.losses.build("info_nce", memory={"size": 30, "warm_up": 0}) for _ in range(2))
-    for x, y in batches(check, 3):
-        half = x.bfloat16()
-        expected = check.run(one, half.float(), y)[0]
-        assert torch.equal(check.run(two, half, y, autocast=True)[0], expected)
-    assert two.memory._ring[0].rows.dtype == torch.float32
-
-
-def test_memory_grows_with_the_product_of_batch_and_entries_only(check):
-    """And nothing of the memory has a gradient."""
-    loss = dml.losses.build("info_nce", memory={"size": 5000, "warm_up": 0})
-    x, y = torch.randn(8, 4), torch.arange(8) % 2
-    loss(x, y)
-    leaf = x.clone().requires_grad_()
-    value = loss(leaf, y)
-    graph = value.grad_fn
-    assert sum(t.numel() for t in graph.saved_tensors) <= x.numel()
-    value.backward()
-    assert leaf.grad.shape == x.shape
-    assert not loss.memory._ring[0].rows.requires_grad
-    copy.deepcopy(loss)(x, y)
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
