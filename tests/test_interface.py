@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import dml
 from dml import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -28,18 +27,6 @@ def test_importing_dml_loads_nothing_heavy_and_takes_less_than_a_tenth_of_a_seco
     seconds, *heavy = min((run(code).split() for _ in range(3)), key=lambda line: float(line[0]))
     assert not heavy
     assert float(seconds) < 0.1
-
-
-@pytest.mark.slow
-def test_import_dml_is_enough():
-    code = (
-        "import dml; a = dml.losses.Triplet(margin=0.3); b = dml.losses.build('triplet', margin=0.3)\n"
-        "from dml.losses import Triplet\n"
-        "assert type(a) is type(b) is Triplet and a.margin == b.margin == 0.3\n"
-        "import sys; assert 'dml.losses.softmax' not in sys.modules\n"
-        "dml.miners.build(positives='easy', negatives='hard'); dml.noise.Uniform(rate=0.1); dml.models.SmallConv()"
-    )
-    run(code)
 
 
 @pytest.mark.slow
@@ -72,17 +59,6 @@ def test_import_dml_is_enough_for_every_kind_of_part():
         "    assert found.__name__ == package and found.build"
     )
     run(code)
-
-
-def test_policies_and_metrics_are_built_by_their_names_in_a_study():
-    assert dml.miners.positives.build("semihard").version
-    assert dml.miners.negatives.build("semihard_random", margin=0.3).margin == 0.3
-    assert dml.evaluation.metrics.build("recall@5").k == 5
-    assert dml.evaluation.metrics.build("nmi", average="geometric").average == "geometric"
-    with pytest.raises(ValueError, match=r"unknown metric 'recal@5'.*Choices: .*map@r"):
-        dml.evaluation.metrics.build("recal@5")
-    with pytest.raises(ValueError, match="unknown setting 'margn'; did you mean 'margin'"):
-        dml.miners.negatives.build("semihard_random", margn=0.3)
 
 
 @pytest.mark.parametrize("package", discovery.KINDS)
