@@ -10,6 +10,16 @@ from dml.config import ConfigError, content_of, load_study
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 
+STUDY = """
+title: Two settings
+datasets: [digits]
+losses: [triplet, histogram]
+positives: [easy]
+negatives: [random, multi_similarity]
+seeds: [0]
+search: {sampler: fixed}
+"""
+
 
 def test_cells_are_the_product_of_the_axes(study):
     plain = study("")

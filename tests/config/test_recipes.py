@@ -15,6 +15,11 @@ from dml.losses import ProxyNca, Softmax, Triplet
 from dml.report.tuning import mark
 from dml.sweep.plan.space import space_of
 
+STUDY = """\
+title: A recipe
+datasets: [digits]
+losses: [softmax]
+"""
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 BLOCK = {"partial": "train_from: layers.3"}
 
