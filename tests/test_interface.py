@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import dml
 from dml import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -59,6 +60,17 @@ def test_import_dml_is_enough_for_every_kind_of_part():
         "    assert found.__name__ == package and found.build"
     )
     run(code)
+
+
+def test_policies_and_metrics_are_built_by_their_names_in_a_study():
+    assert dml.miners.positives.build("semihard").version
+    assert dml.miners.negatives.build("semihard_random", margin=0.3).margin == 0.3
+    assert dml.evaluation.metrics.build("recall@5").k == 5
+    assert dml.evaluation.metrics.build("nmi", average="geometric").average == "geometric"
+    with pytest.raises(ValueError, match=r"unknown metric 'recal@5'.*Choices: .*map@r"):
+        dml.evaluation.metrics.build("recal@5")
+    with pytest.raises(ValueError, match="unknown setting 'margn'; did you mean 'margin'"):
+        dml.miners.negatives.build("semihard_random", margn=0.3)
 
 
 @pytest.mark.parametrize("package", discovery.KINDS)

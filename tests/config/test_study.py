@@ -133,6 +133,11 @@ def test_sources_of_two_packages_have_folders_of_their_own(tmp_path):
     assert len({dataset.raw.casefold() for dataset in load(tmp_path, text).datasets}) == 2
 
 
+def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):
+    for batch in ("{sampler: random, classes: 1}", "{sampler: random, per_class: 1}"):
+        assert load(tmp_path, GOOD.replace("seeds:", f"training: {{batch: {batch}}}\nseeds:")).cells()
+
+
 def test_an_unknown_study_lists_the_choices(tmp_path):
     (tmp_path / "quickstart.yaml").write_text(GOOD)
     with pytest.raises(ConfigError, match="did you mean 'quickstart'"):

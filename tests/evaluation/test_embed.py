@@ -96,6 +96,19 @@ def test_images_of_an_array_in_the_order_of_rows(batch):
     torch.testing.assert_close(everything[rows], found)
 
 
+@pytest.mark.parametrize(("side", "expected"), [(2, [20]), (512, [2] * 10), (2048, [1] * 20)])
+def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
+    images = np.broadcast_to(np.uint8(1), (20, side, side, 3))
+    sizes: list[int] = []
+
+    def model(pixels):
+        sizes.append(len(pixels))
+        return torch.ones(len(pixels), 1)
+
+    embed_images(model, images, augment=augment)
+    assert sizes == expected
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_stays_on_the_device():

@@ -167,6 +167,13 @@ def test_float64_directions_that_float32_cannot_tell_apart(case, naive):
     np.testing.assert_array_equal(x, given)
 
 
+def test_float64_embeddings_beyond_float32_are_named():
+    x = np.ones((4, 3))
+    x[2, 1] = 1e39
+    with pytest.raises(ValueError, match=r"1 of 4 rows .*: 2"):
+        evaluate(x, np.zeros(4, int))
+
+
 def test_tensors_and_half_precision(case):
     x, labels = case(0)
     half = torch.from_numpy(x).bfloat16().requires_grad_()

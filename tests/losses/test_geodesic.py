@@ -232,6 +232,23 @@ def test_degenerate_arcs_are_finite(function, dtype):
     assert ends.grad.isfinite().all()
 
 
+def test_gradient_at_distance_zero_is_zero():
+    x1, x2, y1, _ = (z.requires_grad_() for z in quadruple(9, 5, 4))
+    geodesic.arcs(x1, x2, x1, y1).distance.diagonal().sum().backward()
+    for z in (x1, x2, y1):
+        assert z.grad.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("size", [3, 64])
+def test_float32_stays_near_float64(size):
+    for spread in (None, 0.1):
+        ends = quadruple(10, 30, size, spread)
+        exact = geodesic.arcs(*ends).distance
+        rough = geodesic.arcs(*(z.float() for z in ends)).distance.double()
+        assert (rough - exact).abs()[exact > 0.1].max() < 1e-5
+        assert (rough - exact).abs().max() < 2e-3  # the square root at 0 takes half of the digits
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 128])
 def test_random_segments(size):
     for spread in (None, 0.1):

@@ -79,3 +79,8 @@ def test_the_wrapped_loss_is_a_component(given, settings):
     assert issubclass(part, Composite)
     assert part.components({"loss": given, "keep": 0.5}) == {"loss": ("dml.losses", "margin", settings)}
     assert part.components({}) == {"loss": ("dml.losses", "triplet", {})}
+
+
+@pytest.mark.parametrize(("inner", "uses"), [("margin", True), ("softmax", False)])
+def test_uses_tuples_if_the_wrapped_loss_does(inner, uses):
+    assert dml.losses.build("trimmed", loss=inner, num_classes=3, embedding_size=2).uses_tuples is uses

@@ -1,6 +1,7 @@
 """What holds for every pair of policies."""
 
 import itertools
+import pickle
 
 import pytest
 import torch
@@ -152,6 +153,14 @@ def test_labels_above_the_integers_of_float32(positives, negatives, tools):
     for offset in (2**24, 2**53, -(2**40)):
         assert all(map(torch.equal, mine(embeddings, labels + offset, generator=generator()), expected))
     assert all(map(torch.equal, mine(embeddings, labels.to(torch.int16), generator=generator()), expected))
+
+
+def test_it_can_be_pickled(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(9)
+    mine = build(positives=positives, negatives=negatives)
+    sent = pickle.loads(pickle.dumps(mine))
+    found = (m(embeddings, labels, generator=generator()) for m in (mine, sent))
+    assert all(map(torch.equal, *found))
 
 
 def test_what_is_no_tensor_is_rejected(positives, negatives, tools):

@@ -47,6 +47,16 @@ def test_four_tensors(tools):
     assert four.positives.drawn.sum() == four.positives.uniform.sum() == 2
 
 
+def test_labels_of_any_integer_type(tools):
+    embeddings, labels = tools.random_batch(1)
+    tuples = build(positives="easy", negatives="hard")(embeddings, labels)
+    kept = torch.ones_like(labels, dtype=torch.bool)
+    long, short = PairDistances(), PairDistances()
+    long.update(embeddings, labels, tuples, kept)
+    short.update(embeddings, labels.int(), tuples, kept)
+    assert short.counts() == long.counts()
+
+
 def test_counts_are_plain_numbers_and_the_state_continues(tools):
     embeddings, labels = tools.random_batch(1)
     tuples = build(positives="all", negatives="all")(embeddings, labels)

@@ -119,6 +119,22 @@ def test_features_are_those_of_the_reference(channels):
         torch.testing.assert_close(network.eval()(images), reference(network, images))
 
 
+@pytest.mark.parametrize("size", [7, 8, 28, 33, 80])
+def test_images_of_any_size(size):
+    network = models.InceptionBn(channels=1, image_size=size).eval()
+    assert network(torch.randn(2, 1, size, size)).shape == (2, 1024)
+
+
+def test_frozen_batch_norm_keeps_its_statistics():
+    network = models.build("inception_bn", embedding_size=2, frozen_batch_norm=True)
+    before = {name: value.clone() for name, value in network.state_dict().items() if "running" in name}
+    network.train()(torch.randn(2, 3, 32, 32))
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in before.items())
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert len(norms) == 69
+    assert not any(norm.weight.requires_grad for norm in norms)
+
+
 def test_images_that_are_too_small():
     with pytest.raises(ValueError, match="'inception_bn': image_size: expected at least 7 pixels, got 6"):
         models.build("inception_bn", embedding_size=2, image_size=6)

@@ -57,6 +57,22 @@ def test_checkpoints_of_training_programs(wrapped, tmp_path):
     assert torch.equal(backbone(tmp_path / "own.pth", name="squeezenet1_1")(IMAGES), expected)
 
 
+def test_weights_of_the_only_part_have_its_own_names(tmp_path):
+    made = network("squeezenet1_1")
+    save_file(made.features.state_dict(), tmp_path / "features.safetensors")
+    loaded = backbone(tmp_path / "features.safetensors", name="squeezenet1_1")
+    assert torch.equal(loaded(IMAGES), made.features(IMAGES).mean((2, 3)))
+    assert loaded.features == 512
+
+
+def test_auxiliary_heads_are_ignored(tmp_path):
+    made = network("googlenet", init_weights=False)
+    assert any(name.startswith("aux1.") for name in made.state_dict())
+    save_file(made.state_dict(), tmp_path / "own.safetensors")
+    loaded = backbone(tmp_path / "own.safetensors", name="googlenet").state_dict()
+    assert torch.equal(loaded["network.conv1.conv.weight"], made.conv1.conv.weight)
+
+
 def test_timms_names_and_other_channels(tmp_path):
     timm = pytest.importorskip("timm")
     made = timm.create_model("resnet18", num_classes=5).eval()

@@ -80,6 +80,17 @@ def test_clipping_by_value_and_by_norm():
     assert torch.cat([p.grad for p in parameters]).norm().item() == pytest.approx(1.0, rel=1e-4)
 
 
+def test_the_loop_clips(make_spec, data_root, tmp_path):
+    free = Training(make_spec(optimizer="sgd"), data_root, tmp_path / "free")
+    clipped = Training(make_spec(optimizer="sgd", clip_norm=1e-12), data_root, tmp_path / "clipped")
+    before = free.model.head.weight.clone()
+    for training in (free, clipped):
+        training.advance()
+        training.close()
+    assert torch.allclose(clipped.model.head.weight, before, atol=1e-8)
+    assert not torch.allclose(free.model.head.weight, before, atol=1e-5)
+
+
 def test_the_average_is_that_of_a_loop_written_out(make_spec, data_root, tmp_path, finish):
     training = Training(make_spec(ema=0.7), data_root, tmp_path)
     average = training.model.head.weight.detach().clone()

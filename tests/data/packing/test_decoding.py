@@ -54,6 +54,11 @@ def test_signed_pixels_have_no_fixed_range():
         decode(tiff_of_signed_pixels(), 1)
 
 
+def test_sixteen_bit_ppm():
+    content = b"P5 2 1 65535 " + struct.pack(">2H", 257, 65535)
+    assert grey(content).tolist() == [[1, 255]]
+
+
 def tiff_of_signed_pixels():
     """A grey TIFF of 1 x 1 pixel of 16 bits with a sign (SampleFormat 2)."""
     tags = ((256, 1), (257, 1), (258, 16), (259, 1), (262, 1), (273, 8), (277, 1), (278, 1), (279, 2), (339, 2))
@@ -172,6 +177,25 @@ def test_broken_exif_turns_nothing(form, exif):
     assert header(content)[:2] == colour(content).shape[:2] == (4, 8)
 
 
+def test_the_header_of_a_png_is_read_without_its_pixels():
+    """EXIF behind the pixels of a PNG is ignored: to look for it would decode every image twice."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    content = encoded(Image.new("RGB", (8, 4)), "PNG", exif=exif)
+    parts = dict(chunks_of(content))
+    order = (b"IHDR", b"IDAT", b"eXIf", b"IEND")
+    assert header(png([(kind, parts[kind]) for kind in order]))[:2] == (4, 8)
+    assert colour(png([(kind, parts[kind]) for kind in order])).shape[:2] == (4, 8)
+
+
+def chunks_of(content):
+    place = 8
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        yield content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        place += 12 + size
+
+
 def test_reasons_are_the_same_everywhere(tmp_path):
     """No paths and no memory addresses: a manifest that lists reasons has the same bytes on every machine."""
     (tmp_path / "a.jpg").write_bytes(b"not an image")
@@ -227,6 +251,20 @@ def test_thirty_thousand_pixels_a_side():
     for read in (header, grey):
         with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
             read(content)
+
+
+def test_a_folder_in_an_images_place(tmp_path):
+    (tmp_path / "a.jpg").mkdir()
+    with pytest.raises(CorruptImage, match=r"^cannot be read: Is a directory$"):
+        header(tmp_path / "a.jpg")
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_a_little_above_the_limit():
+    """Pillow only warns here, and warnings are not errors in users' processes."""
+    content = large_png(9_500)
+    with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+        header(content)
 
 
 def test_arrays():

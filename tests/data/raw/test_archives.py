@@ -138,6 +138,12 @@ def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
     refused(path, folder, "decompression bomb|truncated or corrupt")
 
 
+def test_a_bomb_within_the_ratio_but_too_large(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_BYTES", 500)
+    monkeypatch.setattr(archives, "SLACK", 100)
+    refused(make(tmp_path / "large.zip", GOOD), folder, "refused")
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
 def test_truncated(share, archive, folder):
     content = make(archive, GOOD | {f"birds/{n}.txt": bytes([n]) * 5000 for n in range(50)}).read_bytes()
@@ -186,6 +192,16 @@ def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
     refused(packed, folder, "decompression bomb")
 
 
+def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("noise", bytes(range(256)) * 40)
+    content = bytearray(path.read_bytes())
+    content[60] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt")
+
+
 def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
     path = make(tmp_path / "a.zip", {"a.txt": b"a" * 1000})
     deflate, deflate64 = (8).to_bytes(2, "little"), (9).to_bytes(2, "little")
@@ -195,6 +211,12 @@ def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
         content[place : place + 2] = deflate64
     path.write_bytes(content)
     refused(path, folder, "method is not supported.*repack")
+
+
+def test_a_zip_whose_names_are_not_utf8(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    refused(path, folder, "truncated or corrupt")
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])

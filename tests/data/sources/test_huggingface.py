@@ -212,6 +212,23 @@ def test_a_folder_is_read_whole(names, count, tmp_path):
     assert source.left_out() == ""
 
 
+def test_images_that_metadata_lacks_are_counted(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "0.png", "1.png", "2.png")
+    (tmp_path / "own/metadata.csv").write_text("file_name,label\n0.png,a\n1.png,b\n")
+    with pytest.raises(DataError, match="1 of 3 images would be left out"):
+        source.download(tmp_path / "raw", quiet)
+
+
+def test_what_the_folders_readme_chooses_is_read(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "a.parquet", "b.parquet")
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - {split: train, path: a.parquet}\n---\n"
+    (tmp_path / "own/README.md").write_text(card)
+    source.download(tmp_path / "raw", quiet)
+    assert re.match("1 of 2 files .*: b.parquet", source.left_out())
+
+
 def test_datasets_saved_below_another_are_counted(tmp_path):
     save({"train": table("ant", "bee"), "test": table("cat", "dog")}, tmp_path / "own", "save_to_disk")
     table("emu").save_to_disk(str(tmp_path / "own/more"))
