@@ -7,6 +7,7 @@ begins with an underscore. A dotted path names a class of any other package.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import importlib.metadata
@@ -299,12 +300,27 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 def stub(package: str) -> str:
     """The text of a package's `__init__.pyi`: what it exports itself (`__all__`), and the class of each part."""
     module = importlib.import_module(package)
-    lines = ["# Written by `python -m dml.discovery`."]
     own = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     imports = [(value.__module__, name) for name, value in own.items() if not inspect.ismodule(value)]
     imports += [(f"{package}.{name}", class_name(name)) for name in names(package)]
-    lines += [f"from {origin} import {name} as {name}" for origin, name in sorted(imports)]
-    return "\n".join(lines) + "\n"
+    lines = [f"from {origin} import {name} as {name}" for origin, name in sorted(imports) if origin != package]
+    signatures = _signatures(module, {name for origin, name in imports if origin == package})
+    return "\n".join(["# Written by `python -m dml.discovery`.", *lines, *signatures]) + "\n"
+
+
+def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
+    """The functions that a module defines, without their bodies, and the imports that their annotations need."""
+    tree = ast.parse(inspect.getsource(module))
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+    for node in defined:
+        node.body = [ast.Expr(ast.Constant(value=...))]
+    used = {node.id for function in defined for node in ast.walk(function) if isinstance(node, ast.Name)}
+    imports = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+            imports += [ast.unparse(node)] * bool(node.names)
+    return [*imports, *map(ast.unparse, defined)]
 
 
 def _module(package: str, name: str) -> Any:
