@@ -2,9 +2,9 @@
 
     dml run regime-flowers
     python benchmarks/free.py CACHE --data DATA
-    python benchmarks/regime.py CACHE STORE --data DATA
+    python benchmarks/regime.py regime-flowers CACHE STORE --data DATA
 
-Compares the confirmed trials of `regime-flowers` in STORE with whitened features of the last layer and of the layer
+Compares the confirmed trials of a study in STORE with whitened features of the last layer and of the layer
 that held-out training classes choose with correct labels. Differences are paired by seed; intervals (95%) are a
 bootstrap over test classes and seeds. They leave out the search, which the study's own page has.
 """
@@ -21,9 +21,8 @@ import pandas as pd
 from dml import evaluation
 from dml.training import free
 
-CASES = (("uniform", 0.0), ("uniform", 0.4), ("similarity", 0.4))
 LAYERS = (steps.LAST, "before conv_head")
-SEEDS = (0, 1, 2)
+DATA = {"regime-flowers": ("flowers", 224), "regime-cars": ("cars", 224), "regime-human": ("cifar100", 96)}
 
 
 def trained(store: Path, table: Path) -> dict[tuple[str, float, int], np.ndarray]:
@@ -51,17 +50,22 @@ def whitened(images: steps.Images, layers: dict[str, np.ndarray], layer: str, ob
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=DATA)
     parser.add_argument("cache", type=Path)
     parser.add_argument("store", type=Path)
-    parser.add_argument("--data", type=Path, required=True, help="the folder with cars and flowers")
+    parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
     args = parser.parse_args()
-    images, layers = steps.features("flowers", "efficientnet_lite0", 224, args.cache, args.data)
-    scores = trained(args.store, Path("docs/results/regime-flowers/trials.parquet"))
+    name, pixels = DATA[args.study]
+    images, layers = steps.features(name, "efficientnet_lite0", pixels, args.cache, args.data)
+    scores = trained(args.store, Path(f"docs/results/{args.study}/trials.parquet"))
     print("| labels | free | trained | gain in R@1 | gain in MAP@R |\n|---|---|---|---|---|")
-    for model, rate in CASES:
-        own = np.array([scores[model, rate, seed] for seed in SEEDS])
+    for model, rate in dict.fromkeys(case[:2] for case in scores):
+        seeds = [seed for *case, seed in scores if case == [model, rate]]
+        own = np.array([scores[model, rate, seed] for seed in seeds])
         for layer in LAYERS:
-            observed = [steps.labels_of(images, layers, model, rate, seed) for seed in SEEDS]
+            given = ("given", None) if model == "given" and rate else (model, rate)
+            given = ("uniform", 0.0) if given == ("given", 0.0) else given
+            observed = [steps.labels_of(images, layers, *given, seed) for seed in seeds]
             other = np.array([whitened(images, layers, layer, labels) for labels in observed])
             each = [" / ".join(f"{value:.1f}" for value in steps.averaged(values)) for values in (other, own)]
             gains = " | ".join(map(steps.interval, steps.gain(own, other)))
