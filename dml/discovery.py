@@ -310,17 +310,19 @@ def stub(package: str) -> str:
 
 def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
     """The functions that a module defines, without their bodies, and the imports that their annotations need."""
-    tree = ast.parse(inspect.getsource(module))
+    source = inspect.getsource(module)
+    tree, lines = ast.parse(source), source.splitlines()
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
-    for node in defined:
-        node.body = [ast.Expr(ast.Constant(value=...))]
-    used = {node.id for function in defined for node in ast.walk(function) if isinstance(node, ast.Name)}
+    heads = ["\n".join(lines[node.lineno - 1 : node.body[0].lineno - 1]) + " ..." for node in defined]
+    used = set().union(
+        *({word.id for word in ast.walk(ast.parse(head)) if isinstance(word, ast.Name)} for head in heads)
+    )
     imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
             imports += [ast.unparse(node)] * bool(node.names)
-    return [*imports, *map(ast.unparse, defined)]
+    return [*imports, *([""] * bool(heads and imports)), *heads]
 
 
 def _module(package: str, name: str) -> Any:
