@@ -12,7 +12,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # also where the environment says otherwise: without them each worker spends 10 s more on 400 files of tests.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro audit report publish test test-fast lint docs bench ui why stubs status clean
+.PHONY: help setup repro audit report publish test test-fast test-slow lint docs bench ui why stubs status clean
 
 help:  ## list all commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,8 +38,11 @@ report: setup  ## write report/index.html from the results here and the publishe
 publish: setup  ## publish the results of STUDY in docs/results, for clones to show without training
 	@dml publish $(or $(STUDY),$(error name a study: make publish STUDY=eps-table1))
 
-test: setup  ## run all tests, including slow ones
-	@$(PYTEST) $(ARGS)
+test: setup  ## run the tests, but for what `make test-slow` runs
+	@$(PYTEST) -m "not minutes" $(ARGS)
+
+test-slow: setup  ## run the tests that need a browser, a wheel, notebooks, a database server, DVC or minutes
+	@$(PYTEST) -m minutes $(ARGS)
 
 test-fast: setup  ## run the four fifths of the tests that take least
 	@$(PYTEST) -m "not slow" $(ARGS)

@@ -14,12 +14,14 @@ import importlib.metadata
 import importlib.util
 import inspect
 import keyword
-import pkgutil
+import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 KINDS = (
@@ -70,16 +72,40 @@ def class_name(name: str) -> str:
 
 @cache
 def modules(package: str) -> tuple[str, ...]:
-    """The public modules of a package, sorted, without importing them."""
-    root = importlib.import_module(package)
-    found = pkgutil.iter_modules(root.__path__)
-    return tuple(sorted(module.name for module in found if not module.name.startswith("_") and not module.ispkg))
+    """The public modules of a package, sorted, without importing one of `dml`."""
+    return tuple(sorted(path.stem for folder in _folders(package) for path in folder.glob("[!_]*.py")))
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
-    """The names of all parts in a package such as `"dml.losses"`, sorted."""
-    return tuple(name for name in modules(package) if hasattr(_module(package, name), class_name(name)))
+    """The names of all parts in a package such as `"dml.losses"`, sorted, without importing it."""
+    return tuple(name for name in modules(package) if states(package, name, rf"^class {class_name(name)}\b"))
+
+
+def states(package: str, name: str, pattern: str) -> bool | None:
+    """Whether a regular expression fits the text of a module; None if there is no such module."""
+    texts = [file.read_text(encoding="utf-8") for folder in _folders(package) for file in folder.glob(f"{name}.py")]
+    return bool(re.search(pattern, texts[0], re.MULTILINE)) if texts else None
+
+
+def _folders(package: str) -> list[Path]:
+    if package not in sys.modules and package.startswith("dml."):
+        return [Path(__file__).parent.joinpath(*package.split(".")[1:])]
+    return [Path(folder) for folder in importlib.import_module(package).__path__]
+
+
+def check_name(package: str, name: str) -> None:
+    """Raise the ValueError of `find` for a name that `package` lacks, without importing it."""
+    if is_foreign(name):
+        return
+    own = name.isidentifier() and not name.startswith("_")
+    found = states(package, name, rf"^class {class_name(name)}\b") if own else None
+    kind, like = package.removeprefix("dml.").replace(".", " "), "" if found else suggestion(name, names(package))
+    if found is None and name not in names(package):
+        raise ValueError(f"{kind}: unknown name {name!r}{like}")
+    if found is False:
+        file = f"{package.replace('.', '/')}/{name}.py"
+        raise ValueError(f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}{like}")
 
 
 def find(package: str, name: str) -> type:
@@ -94,29 +120,17 @@ def find(package: str, name: str) -> type:
     ------
     ValueError : there is no such part (the message lists the choices), or it states no `version`.
     """
+    check_name(package, name)
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    if name.isidentifier() and not name.startswith("_"):
-        try:
-            found = vars(_module(package, name)).get(class_name(name))  # without importing the other parts
-        except ModuleNotFoundError as error:
-            if error.name != f"{package}.{name}":
-                raise
-        else:
-            file = f"{package.replace('.', '/')}/{name}.py"
-            if found is None:
-                raise ValueError(
-                    f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}"
-                    f"{suggestion(name, names(package))}"
-                )
-            if package in KINDS and not isinstance(getattr(found, "version", None), int):
-                raise ValueError(
-                    f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in {file} (1 at "
-                    f"first), got {getattr(found, 'version', None)!r}"
-                )
-            return found
-    raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
+    found: type = _part(package, name)  # without importing the other parts
+    if package in KINDS and not isinstance(getattr(found, "version", None), int):
+        raise ValueError(
+            f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in "
+            f"{package.replace('.', '/')}/{name}.py (1 at first), got {getattr(found, 'version', None)!r}"
+        )
+    return found
 
 
 def import_class(path: str, label: str) -> type:
@@ -287,7 +301,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     def get(attribute: str) -> Any:
         for name in modules(package):
             if class_name(name) == attribute:
-                return getattr(_module(package, name), attribute)
+                return _part(package, name) if name in names(package) else getattr(_module(package, name), attribute)
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
     def directory() -> list[str]:
@@ -323,6 +337,33 @@ def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
             node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
             imports += [ast.unparse(node)] * bool(node.names)
     return [*imports, *([""] * bool(heads and imports)), *heads]
+
+
+@cache
+def _part(package: str, name: str) -> type:
+    """The class of a part. Its objects show the settings that they were built with, unless it says more itself."""
+    found: Any = getattr(_module(package, name), class_name(name))
+    shown = "extra_repr" if hasattr(found, "extra_repr") else "__repr__"  # of a torch module, which shows more
+    own = next(base for base in found.__mro__ if shown in vars(base))
+    if own.__module__.startswith("dml."):
+        return found
+    init, signature = found.__init__, inspect.signature(found.__init__)
+
+    @wraps(init)
+    def remember(self: Any, *args: Any, **settings: Any) -> None:
+        init(self, *args, **settings)
+        bound = signature.bind(self, *args, **settings)
+        bound.apply_defaults()
+        self.__dict__["_shown"] = dict(list(bound.arguments.items())[1:])
+
+    def show(self: Any) -> str:
+        text = ", ".join(f"{key}={value!r}" for key, value in self.__dict__.get("_shown", {}).items())
+        return text if shown == "extra_repr" else f"{type(self).__name__}({text})"
+
+    if settings_of(found):
+        found.__init__ = remember
+    setattr(found, shown, show)
+    return found
 
 
 def _module(package: str, name: str) -> Any:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
-import pandas as pd
 
 from dml.types import EvaluationPoint, NoisyLabels, Pairs, Resize, Space, TrialResult, TrialSpec, Tuples
 
 if TYPE_CHECKING:
+    import pandas as pd
     import torch
     from torch import Tensor, nn
 

@@ -13,14 +13,14 @@ def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_at_least(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value` is a number and `value >= low` (NaN raises too)."""
-    if not isinstance(value, Real) or not value >= low:
+    """Raise a ValueError unless `value` is a finite number and `value >= low`."""
+    if not _is_finite(value) or value < low:
         raise ValueError(f"{setting}: expected a number >= {low:g}; got {value!r}")
 
 
 def check_above(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value` is a number and `value > low` (NaN raises too)."""
-    if not isinstance(value, Real) or not value > low:
+    """Raise a ValueError unless `value` is a finite number and `value > low`."""
+    if not _is_finite(value) or value <= low:
         raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
 
 
@@ -31,6 +31,10 @@ def check_within(setting: str, value: float, low: float, high: float) -> None:
 
 
 def check_number(setting: str, value: float) -> None:
-    """Raise a ValueError unless `value` is a number (NaN raises too)."""
-    if not isinstance(value, Real) or math.isnan(value):
+    """Raise a ValueError unless `value` is a finite number."""
+    if not _is_finite(value):
         raise ValueError(f"{setting}: expected a number; got {value!r}")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)

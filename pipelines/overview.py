@@ -1,4 +1,4 @@
-"""Write README's table from the snapshots, after a study file or the code of the table has changed."""
+"""Write the table of docs/findings.md from the snapshots, after a study file or the code of the table has changed."""
 
 import argparse
 import os

@@ -21,7 +21,7 @@ import torch
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
-SLOW = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+MARKED = r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.{}\b"  # a file as a whole
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
@@ -35,10 +35,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "minutes: needs a browser, a wheel, notebooks, a database server, DVC or minutes (make test-slow)"
+    )
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files that are slow as a whole are not even imported for `-m "not slow"`."""
-    asked = config.option.markexpr == "not slow" and collection_path.match("test_*.py")
-    return True if asked and SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+    """Files that a mark leaves out as a whole are not even imported."""
+    wanted = config.option.markexpr
+    if wanted not in ("not slow", "not minutes", "minutes") or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    if wanted == "minutes":
+        return True if "pytest.mark.minutes" not in text else None
+    return True if re.search(MARKED.format(wanted.removeprefix("not ")), text, re.MULTILINE) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -196,15 +207,20 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     return Golden(request.config.getoption("--golden-update"))
 
 
-@pytest.fixture(scope="module")
-def object_storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A running S3-compatible server, shared by a file's tests: each takes a bucket of its own."""
+@pytest.fixture(scope="session")
+def _storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from object_storage import ObjectStorage
 
     server = ObjectStorage(tmp_path_factory.mktemp("s3"))
-    server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="module")
+def object_storage(_storage: Any) -> Any:
+    """A running S3-compatible server, one for all tests: each takes a bucket of its own, and may kill it."""
+    _storage.start()
+    return _storage
 
 
 @pytest.fixture(scope="session")

@@ -102,8 +102,12 @@ def tuples(give: Giving) -> Iterator[Any]:
     yield tuple(give(column) for column in (*SAME.nonzero(), *(Y[:, None] != Y).nonzero()))
 
 
+def is_trained(name: str) -> bool:
+    return dml.losses.closed_form_of(name) is None
+
+
 def losses() -> Iterator[tuple[str, Callable[[Giving], Any]]]:
-    for name in discovery.names("dml.losses"):
+    for name in filter(is_trained, discovery.names("dml.losses")):
         part = discovery.find("dml.losses", name)
         choices = {key: space.options for key, space in part.search_space.items() if hasattr(space, "options")}
         if "synthesis" in discovery.defaults_of(part):
@@ -298,7 +302,7 @@ def refusal(call: Callable[..., Any], *inputs: Any) -> str:
 def takers() -> dict[str, Callable[[Any, Any], Any]]:
     """What takes tensors of embeddings and labels."""
     every: dict[str, Callable[[Any, Any], Any]] = {}
-    for name in discovery.names("dml.losses"):
+    for name in filter(is_trained, discovery.names("dml.losses")):
         every[f"loss {name}"] = dml.losses.build_for(name, {}, num_classes=CLASSES, embedding_size=WIDTH)
     for name in discovery.names("dml.filters"):
         settings = discovery.accepted(discovery.find("dml.filters", name), {"rate": 0.3})

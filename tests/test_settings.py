@@ -4,7 +4,7 @@ import pytest
 
 from dml.settings import check_above, check_at_least, check_choice, check_number, check_within
 
-NO_NUMBERS = [float("nan"), "1", None]
+NO_NUMBERS = [float("nan"), float("inf"), "1", None]
 
 
 @pytest.mark.parametrize("value", [-0.1, *NO_NUMBERS])

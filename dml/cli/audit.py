@@ -60,7 +60,7 @@ def audit(
             choose(project, [*chosen_before(project), study])
             print(f"{study} is now among the studies of params.yaml")
         try:
-            project.run("-m", "dvc", "repro", f"audit@{study}")
+            project.repro(f"audit@{study}")
         except typer.Exit as ended:
             if not asked_before:  # else each later `dvc repro` would fail too
                 (asking / REQUEST).unlink()
@@ -68,7 +68,7 @@ def audit(
                 print(f"\nInterrupted. Finished work is saved: `dml audit {study}` resumes.", file=sys.stderr)
             raise
     if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
-        project.run("-m", "dvc", "repro", "--force", "--single-item", f"audit@{study}")
+        project.repro("--force", "--single-item", f"audit@{study}")
     print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study, earlier)]))
 
 

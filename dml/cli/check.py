@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dml.config import Study
     from dml.sweep.cost.estimate import Estimate
 
-SECONDS = 4.0  # for timing the studies of one command, together
+SECONDS = 2.0  # for timing the studies of one command, together
 
 
 def check(
@@ -70,7 +70,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     from dml.config.caveats import explained
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
-    from dml.sweep.cost.estimate import duration_text, size_text
+    from dml.sweep.cost.estimate import AROUND, duration_text, size_text
     from dml.sweep.execution import cluster
     from dml.sweep.execution.capacity import check_machine
 
@@ -103,7 +103,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]
     if len(found) > 1 and known:
         about = "about" if len(known) == len(found) else "more than"
-        print(f"together: {sum(one.trials for one in found)} trials, {about} {duration_text(sum(known))}")
+        print(f"together: {sum(one.trials for one in found)} trials, {about} {duration_text(sum(known) + AROUND)}")
     if problems:
         raise ValueError("\n".join(problems))
 

@@ -19,6 +19,7 @@ from dml.cli.doctor import doctor
 from dml.cli.embed import embed
 from dml.cli.gc import gc
 from dml.cli.init import init
+from dml.cli.look import look
 from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
 from dml.cli.recommend import recommend
@@ -33,6 +34,7 @@ from dml.cli.ui import ui
 from dml.files import explain
 
 PANELS = {
+    "First": (look,),
     "Studies": (init, new, check, run, status, why, report, publish, schema),
     "Labels": (audit,),
     "Trained models": (recommend, refit, embed, search),

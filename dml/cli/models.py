@@ -31,11 +31,10 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     """
     from dml.tracking.loading import is_model_uri, model_folder
 
-    paths = (Path(text), Path(text, "model"))
     if is_model_uri(text):
         with _tracking() as uri:
             folder = model_folder(text, uri)
-    elif (here := next((path for path in paths if (path / DESCRIPTION).is_file()), None)) is not None:
+    elif (here := model_folder_of(Path(text))) is not None:
         folder = here
     else:
         project = _project_with(text)
@@ -49,6 +48,11 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     if dataset is not None or noise is not None:
         raise ValueError(f"{text}: is one model: --dataset and --noise choose among those of a study")
     return folder
+
+
+def model_folder_of(folder: Path) -> Path | None:
+    """The folder of a model that is given by its own folder, or that of its trial; None if it is not."""
+    return next((path for path in (folder, folder / "model") if (path / DESCRIPTION).is_file()), None)
 
 
 def _project_with(text: str) -> Project:

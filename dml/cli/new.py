@@ -1,4 +1,4 @@
-"""`dml new`: a study of a folder of images, or of a table of images."""
+"""`dml new`: a study of a folder of images, of a table of images, or of vectors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ if TYPE_CHECKING:
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
-VECTORS = (".npy", ".npz")
 FEW = 4  # images of a class, below which it is called small
 
 
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the study: letters, digits and the signs . _ -")],
     place: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="FOLDER|TABLE", help="With a folder of images per class; or a CSV or Parquet file.", exists=True
+            metavar="FOLDER|TABLE|VECTORS",
+            help="With a folder of images per class; a CSV or Parquet file of paths; or vectors (.npy, .npz, .parquet, "
+            ".csv). Without a NAME it has that of the file.",
+            exists=True,
         ),
-    ],
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="The table of the labels of vectors, if their file has none.", dir_okay=False),
+    ] = None,
     root: Annotated[
         Path | None,
         typer.Option("--root", help="What a table's paths are relative to; by default its folder.", file_okay=False),
@@ -41,14 +47,19 @@ def new(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a study of this name.")] = False,
 ) -> None:
-    """Write a study of your own images, after a look at each of them.
+    """Write a study of your own images or vectors, after a look at each of them.
 
     Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
-    batch and steps for this machine. The study is pipelines/studies/NAME.yaml; change it, or run it as it is.
+    batch and steps for this machine. Labels of vectors are audited first. The study is pipelines/studies/NAME.yaml;
+    change it, or run it as it is.
 
-    [bold]Example[/bold]: dml new my-images /data/my-images && dml run my-images
+    [bold]Examples[/bold]: dml new my-images /data/my-images · dml new my-texts vectors.npy --labels table.csv
     """
     project = find_project()
+    if place is None:
+        if not Path(name).exists():
+            raise typer.BadParameter("expected a folder, a table or a file of vectors after the name")
+        name, place = Path(name).resolve().stem, Path(name)
     if not is_study_name(name):
         raise typer.BadParameter(
             f"{name!r} names files: expected letters, digits and the signs . _ -, at most {LONGEST_NAME} bytes"
@@ -67,7 +78,6 @@ def new(
             "or move it, to data-of-mine/ for instance, which nothing deletes"
         )
 
-    import torch
     import yaml
 
     from dml.cli.proposal import fewer_pixels, fewer_steps, propose, study_text
@@ -78,8 +88,8 @@ def new(
     from dml.sweep.cost.estimate import estimate
     from dml.training.data import check_pairs
 
-    options = _options(place, root, column or [])
-    source = sources.build("imagefolder", **options)
+    kind, options = _options(place, root, column or [], labels)
+    source = sources.build(kind, **options)
 
     def report(line: str) -> None:
         if not line.endswith(NOT_NEWS):
@@ -91,10 +101,12 @@ def new(
         raise ValueError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
     found = survey(source, place, report=report)
     facts = describe(found)
-    settings = propose(found, torch.cuda.is_available())
+    settings = propose(found)
     facts.append(settings.why)
     if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
         facts.append(line)
+    if found.vectors is not None:
+        facts.append(audited(found))
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -114,30 +126,51 @@ def new(
     if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
         settings, expected = replace(settings, steps=steps), cost(steps)
     lines = expected.lines()
+    first = f"\naudit:   dml audit {name}" if found.vectors is not None else ""
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
-    print("\n".join([*lines, f"\nwritten: {project.file(name)}", f"next:    dml run {name}"]))
+    print("\n".join([*lines, f"\nwritten: {project.file(name)}{first}", f"next:    dml run {name}"]))
 
 
-def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
-    """The settings of the source `imagefolder`."""
+def _options(place: Path, root: Path | None, columns: list[str], labels: Path | None) -> tuple[str, dict[str, Any]]:
+    """The source of a place, and its settings."""
     from dml.data.raw import check_text
+    from dml.data.sources._table import columns_of
+    from dml.data.sources._vectors import has_vectors
 
-    for path in (place, *([root] if root else [])):
+    for path in (place, *([root] if root else []), *([labels] if labels else [])):
         check_text(path.resolve())
     if place.is_dir():
-        if root is not None or columns:
-            raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
-        return {"root": str(place.resolve())}
-    if place.suffix.lower() in VECTORS:
-        raise ValueError(
-            f"{place}: a study of vectors is written by hand, with the dataset `features`: docs/datasets.md in dml's "
-            "repository"
-        )
+        if root is not None or columns or labels is not None:
+            raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
+        return "imagefolder", {"root": str(place.resolve())}
     pairs = [pair.partition("=") for pair in columns]
     if not all(sign and own for _, sign, own in pairs):
         raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(columns)}")
-    named = {"columns": {name: own for name, _, own in pairs}} if pairs else {}
-    return {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **named}
+    named = {name: own for name, _, own in pairs}
+    if labels is None and not has_vectors(place, named.values()):
+        given = {"columns": named} if named else {}
+        return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
+    if labels is None and place.suffix.lower() in (".npy", ".npz"):
+        raise typer.BadParameter(
+            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
+        )
+    if root is not None:
+        raise typer.BadParameter(f"--root is about a table of images, and {place} has vectors")
+    table = labels or place
+    named = {**columns_of(table), **named}
+    given = {"columns": named} if named else {}
+    return "features", {"vectors": str(place.resolve()), "table": str(table.resolve()), **given}
+
+
+def audited(found: Survey) -> str:
+    """How many labels of vectors look wrong, by an audit of these vectors."""
+    from dml.audit import audit as audit_of
+
+    try:
+        rate = audit_of(found.vectors, found.index["fine"].to_numpy()).rate.guess
+    except ValueError as error:
+        return f"the labels cannot be audited: {error}"
+    return f"an audit of these vectors: some {rate:.1%} of the labels look wrong (a first guess)"
 
 
 def describe(found: Survey) -> list[str]:
@@ -145,24 +178,25 @@ def describe(found: Survey) -> list[str]:
     from dml.cli.templates import one_line
     from dml.counting import counted
 
-    images, grey = len(found.index), "grey" if found.grey else "colour"
+    noun, images, grey = found.noun, len(found.index), "grey" if found.grey else "colour"
     per_class = found.per_class()
     sizes = "all of one size" if found.sizes == 1 else f"{found.sizes} sizes"
     fewest, most = per_class.iloc[0], per_class.iloc[-1]
     each = f"{fewest} to {most} in a class" if fewest < most else f"{most} in each class"
-    lines = [
-        f"{counted(images, 'image')} of {counted(len(per_class), 'class')}, {each}; {grey}",
-        f"{found.side} pixels on the shorter side (median), {sizes}",
-    ]
+    lines = [f"{counted(images, noun)} of {counted(len(per_class), 'class')}, {each}"]
+    if found.vectors is None:
+        lines = [f"{lines[0]}; {grey}", f"{found.side} pixels on the shorter side (median), {sizes}"]
+    else:
+        lines.append(f"{found.vectors.shape[1]} numbers each")
     for role, meaning in ROLES.items():
         if len(counts := found.per_class(role)):
-            lines.append(f"{role}: {counted(counts.sum(), 'image')} of {counted(len(counts), 'class')}{meaning}")
+            lines.append(f"{role}: {counted(counts.sum(), noun)} of {counted(len(counts), 'class')}{meaning}")
     if len(single := per_class[per_class == 1]):
         lines.append(
-            f"{counted(len(single), 'class')} with a single image, which has no positive: {_some(single.index)}"
+            f"{counted(len(single), 'class')} with a single {noun}, which has no positive: {_some(single.index)}"
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
-        lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
+        lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} {noun}s: {_some(small.index)}")
     lines += filter(None, [found.left_out, found.lost, found.alike])
     if found.given_rate is not None:
         lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
@@ -173,11 +207,11 @@ def describe(found: Survey) -> list[str]:
     if found.copies:
         extra = sum(len(rows) - 1 for rows in found.copies)
         examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.copies]
-        lines.append(f"{counted(extra, 'exact copy')} of other images: {_some(examples)}")
+        lines.append(f"{counted(extra, 'exact copy')} of other {noun}s: {_some(examples)}")
     if found.mislabelled:
         examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.mislabelled]
         lines.append(
-            f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
+            f"{counted(len(found.mislabelled), noun)} in several classes, so labels are wrong: {_some(examples)}"
         )
     lines += filter(None, [found.crossing])
     return [one_line(line) for line in lines]  # names of files may contain line breaks

@@ -18,6 +18,7 @@ from dml.papers import papers, use_project
 
 MARKS = ("dvc.yaml", "params.yaml", "pipelines/studies")
 INTERRUPTED = 130  # the exit code after Ctrl-C
+REPRO = "dml.pipeline.repro"
 GROUP = "paper-"  # `paper-eps` stands for the studies of a paper
 
 
@@ -83,6 +84,10 @@ class Project:
         with locked(self.store / "run.lock", on_wait=say):
             yield
 
+    def repro(self, *arguments: str, verbose: bool = False) -> None:
+        """Run `dvc repro` with these arguments, as `run` does. DVC's own lines are in `store/dvc.log`, or `verbose`."""
+        self.run("-m", *(("dvc", "repro") if verbose else (REPRO,)), *arguments)
+
     def run(self, *command: str, check: bool = True) -> int:
         """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
@@ -104,7 +109,7 @@ class Project:
                 _interrupt(program.pid)
 
         variables = {**os.environ, "PATH": path}
-        if "dvc" not in command:  # whose stages may be a user's scripts, which import what is beside them
+        if not {"dvc", REPRO} & set(command):  # whose stages may be a user's scripts, which import what is beside them
             variables["PYTHONSAFEPATH"] = "1"
         with subprocess.Popen([sys.executable, "-P", *command], cwd=self.root, env=variables) as program:
             before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -32,7 +32,7 @@ LENGTH = 1280  # of its features, and of the embeddings: docs/findings.md
 BATCH = 64  # images
 GPU_BATCH = 128
 PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
-EPOCHS = {"scratch": 20, "partial": 10, "finetune": 20}
+EPOCHS = {"scratch": 20, "head": 10, "partial": 10, "finetune": 20}
 STEPS = (200, 2000)
 PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/LOG.md, 2026-11-23)
 FEW = 60  # classes
@@ -58,15 +58,17 @@ class Proposal:
     few: bool  # the classes are few, so which of them test decides much
     mirror: bool  # the images look like photographs, whose mirror images show the same
     memory: int  # samples that a loss remembers, of many classes with few images each; 0: it is not such
+    length: int  # of the embeddings, where the recipe does not train the whole network
 
 
-def propose(found: Survey, gpu: bool) -> Proposal:
+def propose(found: Survey, gpu: bool | None = None) -> Proposal:
     """Settings that fit the images.
 
     Parameters
     ----------
-    gpu : whether this machine has one.
+    gpu : whether this machine has one that is to be used; None: if it has, for images.
     """
+    gpu = (torch.cuda.is_available() and found.vectors is None) if gpu is None else gpu
     fine = found.index["fine"]
     images, fitting = found.per_class("train"), fine[found.split["tune"] == "train"].nunique()
     held_out = found.readable["index"][found.readable["tune"] == "validation"]
@@ -95,6 +97,7 @@ def propose(found: Survey, gpu: bool) -> Proposal:
         tune and fine.nunique() <= FEW and roles <= {"train", "test", "unused"},
         found.side >= PHOTOGRAPH and not found.grey,
         min(MEMORY, int(images.sum()) // 2) if len(images) >= MANY and images.median() < SMALL else 0,
+        LENGTH if found.vectors is None else found.vectors.shape[1],
     )
 
 
@@ -107,6 +110,8 @@ def fewer_steps(steps: int, seconds: float | None) -> int:
 
 def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:
     """The recipe for the images and the machine, and why."""
+    if found.vectors is not None:
+        return "head", "recipe head: a linear map of the vectors, as long as they are; a shorter one finds less"
     if gpu:
         return "finetune", "recipe finetune: a GPU trains the whole of a pretrained ResNet-50"
     if found.side < PHOTOGRAPH:
@@ -123,6 +128,8 @@ def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:
 
 
 def _resize(found: Survey, recipe: str) -> int | str | None:
+    if found.vectors is not None:
+        return None
     if recipe != "scratch":
         return NETWORK
     sizes = found.index.loc[found.index["height"] > 0, ["height", "width"]]
@@ -172,13 +179,14 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
 
     Parameters
     ----------
-    options : the settings of the source `imagefolder`.
+    options : the settings of the source.
     facts : lines about the images and the cost, for its head.
     """
     template = environment().get_template("study.yaml")
-    block = {"backbone": PRETRAINED, "train_from": BLOCK, "length": LENGTH}
+    block = {"backbone": PRETRAINED, "train_from": BLOCK}
     return template.render(
         name=name,
+        source="imagefolder" if found.vectors is None else "features",
         options=options,
         corrupt=len(found.corrupt),
         given=min(max(round(found.given_rate, 3), 0.001), 0.999) if found.given_rate else 0.0,

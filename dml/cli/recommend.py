@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,15 +39,27 @@ def recommend(
 
     [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.25 --json best.json
     """
-    found, source, _ = find_recommendation(find_project(), study, rate, dataset, noise, score)
+    from dml.files import remembered, write_json
 
-    from dml.cli.recommendation_text import recommendation_text
-    from dml.files import write_json
+    project, asked = find_project(), (study, rate, dataset, noise, score)
+    check_name(project, study)
 
-    commands = [command(study, rate, dataset, noise, score)]
-    print(recommendation_text(found, source, commands))
+    def make() -> dict[str, Any]:
+        from dml.cli.recommendation_text import recommendation_text
+
+        found, source, _ = find_recommendation(project, *asked)
+        commands = [command(*asked)]
+        content = {**found.content(), "rate_source": source, "commands": commands}
+        return {"text": recommendation_text(found, source, commands), "content": content}
+
+    own = [
+        place / study for place in (project.results, project.snapshots, project.root / "audit", project.root / "data")
+    ]
+    inputs = [*own, project.studies, project.root / "papers"]
+    found = remembered(project.store / "remembered" / f"recommend-{study}.json", asked, inputs, make)
+    print(found["text"])
     if json is not None:
-        write_json(json, {**found.content(), "rate_source": source, "commands": commands})
+        write_json(json, found["content"])
 
 
 def find_recommendation(
@@ -60,6 +72,8 @@ def find_recommendation(
     ValueError : the study does not exist or has no results, or a name must be chosen.
     """
     check_name(project, study)
+    if not any((folder / study).is_dir() for folder in (project.results, project.snapshots)):
+        raise ValueError(f"study {study!r} has no finished trials. Run it: dml run {study}")
 
     from dml.config.for_use import makes_noise
     from dml.report import recommendation

@@ -18,6 +18,9 @@ def run(
             metavar="STUDY", help="Studies, their files, or groups such as paper-eps; none: those chosen before."
         ),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print DVC's own lines too, which are in store/dvc.log otherwise.")
+    ] = False,
 ) -> None:
     """Run studies, from data to report/index.html. Finished trials never run again, and an interrupted run resumes.
 
@@ -33,7 +36,7 @@ def run(
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
         try:
-            project.run("-m", "dvc", "repro")
+            project.repro(verbose=verbose)
         except typer.Exit as ended:
             if ended.exit_code == INTERRUPTED:
                 print("\nInterrupted. Finished work is saved: `dml run` resumes.", file=sys.stderr)

@@ -9,19 +9,35 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+import typer
 from markupsafe import Markup
 from PIL import Image
 
 from dml.cli.nearest import Found
 from dml.cli.templates import environment
 from dml.data.packing.decoding import decode
+from dml.files import check_writable
 
 SIDE = 160  # pixels of the longer side of a thumbnail
 QUALITY = 80  # of a JPEG
 TITLE = "<title>Nearest images \N{MIDDLE DOT} dml</title>"
 
 
-def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -> str:
+def check_page(out: Path, mark: str, command: str) -> None:
+    """Raise an error if no page can be written at `out`, or a file is there that is no page of this command.
+
+    Parameters
+    ----------
+    mark : in the first characters of each page of the command.
+    """
+    check_writable(out)
+    if out.exists() and mark.encode() not in out.read_bytes()[:1000]:
+        raise typer.BadParameter(
+            f"{out} exists, and is not a page of {command}: choose another name", param_hint="--out"
+        )
+
+
+def search_page(model: str, folder: Path, images: int, found: Sequence[Found], pictures: bool = True) -> str:
     """The page as HTML.
 
     Parameters
@@ -29,13 +45,20 @@ def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -
     model : as the user called it.
     folder : that was searched; paths are shown relative to it.
     images : the number of images in it.
+    pictures : what was found are images; else rows of vectors.
     """
     templates = environment()
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
     style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")
     template = templates.get_template("search.html")
     return template.render(
-        title=Markup(TITLE), model=model, folder=str(folder), images=images, found=found, css=Markup(style)
+        title=Markup(TITLE),
+        model=model,
+        folder=str(folder),
+        images=images,
+        found=found,
+        pictures=pictures,
+        css=Markup(style),
     )
 
 

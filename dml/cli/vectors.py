@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 from rich.console import Console
 from rich.progress import track
@@ -17,9 +18,11 @@ from rich.progress import track
 from dml.data import raw
 from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.data.packing.streaming import ordered
+from dml.data.sources._table import USUAL
 from dml.data.sources._vectors import SUFFIXES as FILES
 from dml.data.sources._vectors import check_finite, read_vectors
 from dml.files import read_json
+from dml.tables import is_table, read_rows
 from dml.training.model_files import TrainedEmbedder
 
 BATCH = 128  # images
@@ -101,6 +104,17 @@ def takes_vectors(model: Path) -> bool:
     """Whether a trained model takes vectors in place of images."""
     shape = (read_json(model / "model.json") or {}).get("image_shape")
     return isinstance(shape, list) and len(shape) == 1
+
+
+def embed_rows(model: Path, places: Sequence[Path]) -> Embedded:
+    """As `embed_vectors`, each row under the path or text that its table, or a `.csv` beside the file, says."""
+    vectors, (path, *_) = embed_vectors(model, places), places
+    table = path if is_table(path) else path.with_suffix(".csv")
+    rows = read_rows(table)[0] if table.is_file() else pd.DataFrame(index=range(len(vectors)))
+    column = next((name for name in ("path", *USUAL["path"]) if name in rows), None)
+    if column is None or len(rows) != len(vectors):
+        return Embedded([Path(f"row {row}") for row in range(len(vectors))], vectors)
+    return Embedded([Path(str(name)) for name in rows[column]], vectors)
 
 
 def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:

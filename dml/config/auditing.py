@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml import losses
+import dml
 from dml.config import matching
 from dml.config.audit import AuditSection
 from dml.config.errors import LocatedError
@@ -24,7 +24,7 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     wanted = section.trained if isinstance(section.trained, dict) else {}
     found = matching.check_matching(cells, wanted)
-    trained = [cell for cell in found if losses.closed_form_of(cell.loss.name) is None]
+    trained = [cell for cell in found if dml.losses.closed_form_of(cell.loss.name) is None]
     if not trained:
         raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
     cell = trained[next(iter(for_use(trained)), [0])[0]]

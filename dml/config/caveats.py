@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dml import discovery, losses
+import dml
+from dml import discovery
 from dml.config.study import Study
 from dml.data import sources
 from dml.types import Cell, noise_model
@@ -42,7 +43,7 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
 def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
     """Whether a cell trains on wrong labels, and what it trains with was chosen by validation labels that are not."""
     by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.rate)
-    if not by_true or losses.closed_form_of(cell.loss.name) is not None:
+    if not by_true or dml.losses.closed_form_of(cell.loss.name) is not None:
         return False
     noise = discovery.find("dml.noise", noise_model(cell.noise))
     as_observed = study.objective(cell.dataset).split("/")[1] == "given" and "given" in noise.context  # type: ignore[attr-defined]

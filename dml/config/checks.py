@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dml import discovery, filters, losses, miners
+import dml
+from dml import discovery
 from dml.config import auditing, combining, compare, grid, report_checks
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
@@ -172,7 +173,7 @@ def _check_taken(study: Study, cells: list[Cell]) -> None:
                 if key.startswith("miner."):
                     pairs = {(c.positives, c.negatives) for c in cells if c.positives and c.negatives}
                     what, names = "pair of policies", sorted(" + ".join(map(str, pair)) for pair in pairs)
-                    known = set().union(*(miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
+                    known = set().union(*(dml.miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
                 choices = discovery.suggestion(key.partition(".")[2], sorted(known))
                 listed = ", ".join(names) or "none"
                 raise LocatedError(f"no {what} of this study ({listed}) has the setting {key!r}{choices}", "grid", axis)
@@ -187,7 +188,7 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
         variants = [{**first, **miner.settings, **trial} for trial in ({}, *({k: v} for k, v in searched))]
         for (positives, negatives), settings in itertools.product(pairs, variants):
             try:
-                miners.build(positives=positives, negatives=negatives, **settings)
+                dml.miners.build(positives=positives, negatives=negatives, **settings)
             except (TypeError, ValueError) as error:
                 pair = f"positives {positives!r} with negatives {negatives!r}"
                 raise LocatedError(f"{pair} and the settings {settings}: {error}", "miner") from error
@@ -203,11 +204,11 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
             continue
         where = "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
         training = study.training_of(cell)
-        loss = losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
+        loss = dml.losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
         if cell.filter is not None and watches:
             own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
             try:
-                filters.build_for(cell.filter.name, own, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
+                dml.filters.build_for(cell.filter.name, own, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise LocatedError(str(error), *where) from error
         steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dml import losses, models
+import dml
 from dml.types import TrainingSpec
 
 OF_FEATURES = ("backbone", "backbone_settings", "init_from", "frozen", "frozen_precision")
@@ -25,7 +25,7 @@ PIXELS = "pixels"
 def takes(loss: str, setting: str) -> bool:
     """Whether a dotted setting of the study, such as `training.steps`, has an effect on a method."""
     room, _, rest = setting.partition(".")
-    return losses.closed_form_of(loss) is None or (room == "training" and rest.partition(".")[0] in DECIDING)
+    return dml.losses.closed_form_of(loss) is None or (room == "training" and rest.partition(".")[0] in DECIDING)
 
 
 def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec:
@@ -35,7 +35,7 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     ----------
     images : whether the data are images, not vectors.
     """
-    kind = losses.closed_form_of(loss)
+    kind = dml.losses.closed_form_of(loss)
     if kind is None:
         return training
     kept = {name: getattr(training, name) for name in DECIDING}
@@ -43,7 +43,7 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     if training.train_from is not None:  # such trials start from the features of the whole backbone
         kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
     found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
-    pretrained = models.find(training.backbone).statistics(**training.backbone_settings) is not None
+    pretrained = dml.models.find(training.backbone).statistics(**training.backbone_settings) is not None
     if images and not (pretrained or found.frozen or init_from):
         return replace(found, backbone=PIXELS, backbone_settings={})
     return replace(found, layers=kind == FREE and images and init_from is None)

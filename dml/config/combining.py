@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dml import discovery, miners
+import dml
+from dml import discovery
 from dml.config import grid
 from dml.config.parts import LossSection, MinerSection
 from dml.types import Part
@@ -43,7 +44,7 @@ def miner_settings(
         return discovery.accepted(discovery.find("dml.miners", foreign.name), asked)
     if positives is None or negatives is None:
         return {}
-    taken = miners.settings_of_pair(positives, negatives)
+    taken = dml.miners.settings_of_pair(positives, negatives)
     return {key: value for key, value in asked.items() if key in taken}
 
 

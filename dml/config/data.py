@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from dml import discovery, noise
-from dml.config.terms import EvaluatedLevel, Level, StudySection
+import dml
+from dml import discovery
+from dml.config.terms import EvaluatedLevel, Level, StudySection, checked_parts
 from dml.data import sources
 from dml.files import LONGEST_NAME
 from dml.types import Name, Resize, part_of
@@ -74,7 +75,7 @@ class DatasetSection(StudySection):
         ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
     )
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: discovery.check_name("dml.data.sources", own.name))
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
         discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
@@ -159,10 +160,10 @@ class NoiseSection(StudySection):
     )
     settings: dict[str, Any] = Field({}, description="settings of the model")
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: discovery.check_name("dml.noise", own.name))
     def _check(self) -> NoiseSection:
         for rate in self.rates:
-            noise.build(self.name, rate=rate, **self.settings)
+            dml.noise.build(self.name, rate=rate, **self.settings)
         if self.by_given and len(self.rates) > 1:
             raise ValueError(f"noise {self.name!r}: its rate is counted, so there is one; got {self.rates}")
         return self

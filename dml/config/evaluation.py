@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from dml import evaluation
-from dml.config.terms import SECTION, Level, StudySection
+import dml
+from dml.config.terms import SECTION, Level, StudySection, check_metrics, checked_parts
 from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
 
 
@@ -16,10 +16,10 @@ from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
 class EvaluationSection(EvaluationSettings):
     """What is measured, on clean labels."""
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: check_metrics(own.metrics))
     def _check(self) -> EvaluationSection:
         for name in self.metrics:
-            evaluation.check_metric(name)
+            dml.evaluation.check_metric(name)
         for key in ("metrics", "sets"):
             if len(set(values := getattr(self, key))) < len(values):
                 raise ValueError(f"{key}: {list(values)} contains a value twice")

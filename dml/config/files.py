@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dml import discovery, models
+import dml
+from dml import discovery
 from dml.config.loading import ConfigError, place_of
 from dml.config.names import own_key
 from dml.config.study import Study
-from dml.data import batches, sources
+from dml.data import DataError, batches, sources
 from dml.types import Cell
 
 BACKBONE = "training.backbone_settings"
@@ -40,9 +41,9 @@ def check_files(study: Study, path: Path) -> None:
         checked.add(network)
         setting = "training.backbone"
         try:
-            models.find(training.backbone).check_installed(training.backbone_settings)
+            dml.models.find(training.backbone).check_installed(training.backbone_settings)
             setting = BACKBONE
-            models.with_files(training.backbone, training.backbone_settings)
+            dml.models.with_files(training.backbone, training.backbone_settings)
         except ValueError as error:
             raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
 
@@ -86,8 +87,17 @@ def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) ->
         known[dataset.label] = source.counts.get("train", {}).get(dataset.train_on)
         if dataset.train_on == source.disjoint:  # half of these classes may have all of the other level's
             halved.add(dataset.label)
+    own = {name: _own_labels(study, name) for name, classes in known.items() if classes is None and not study.folds}
     for cell in study.cells():
         batch, classes = study.training_of(cell).batch, known[cell.dataset]
+        for phase, labels in own.get(cell.dataset, {}).items():
+            if phase and not (study.search.protocol == "train_val_test" or tunes(cell)):
+                continue
+            try:
+                batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
+            except (ValueError, TypeError) as error:
+                place = place_of(path, *location(study, cell, "training.batch"))
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{phase}") from None
         if classes is None or batches.find(batch.sampler).needs_coarse:
             continue
         half = cell.dataset in halved and (study.search.protocol == "train_val_test" or bool(tunes(cell)))
@@ -101,6 +111,31 @@ def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) ->
             problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}{fitted}"
             advice = f"set training.batch.classes to at most {most}"
             raise ConfigError(f"{place}: {problem}: {advice}") from None
+
+
+def _own_labels(study: Study, name: str) -> dict[str, np.ndarray]:
+    """The labels of a person's own images that train, and of those that tuning fits, before they are packed.
+
+    None if they cannot be read or split, or are given beside verified ones: the data stages say that.
+    """
+    import pandas as pd
+
+    from dml.data import splits
+    from dml.data.packing.listing import fields_of
+
+    dataset = study.dataset(name)
+    source = sources.build(dataset.name, **dataset.settings)
+    try:
+        records = list(source.images(Path()))
+        index = pd.DataFrame([fields_of(record) for record in records])
+        split = next(iter(splits.by_seed(index.assign(index=range(len(index))), source).values()))
+    except (DataError, ValueError, OSError, LookupError):
+        return {}
+    labels = index[dataset.train_on].to_numpy()
+    if "given_fine" in records[0] or batches.find(study.training.batch.sampler).needs_coarse:
+        return {}
+    half = " (tuning trains on half of the classes)"
+    return {"": labels[split["final"] == "train"], half: labels[split["tune"] == "train"]}
 
 
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:

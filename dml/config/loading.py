@@ -13,6 +13,7 @@ from dml.config.checks import check
 from dml.config.errors import LocatedError, explain, place
 from dml.config.renaming import renamed
 from dml.config.study import Study
+from dml.config.terms import NAMES_ONLY
 from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
 
@@ -25,11 +26,16 @@ class ConfigError(ValueError):
     """A study that cannot run, with every problem in one message."""
 
 
-def load_study(path: Path | str) -> Study:
+def load_study(path: Path | str, parts: bool = True) -> Study:
     """Read and check a study.
 
     `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
     merged, other values replaced, and `null` restores a default. Claims may be those of the project's `papers`.
+
+    Parameters
+    ----------
+    parts : check the settings of losses, networks and other parts too, which imports them. Without it the study has no
+        cells, and is one that was checked before.
 
     Raises
     ------
@@ -46,12 +52,12 @@ def load_study(path: Path | str) -> Study:
             )
         use_project(folder.parents[1])
     try:
-        return study_from(_content(files), path.stem)
+        return study_from(_content(files), path.stem, parts)
     except ValueError as error:
         raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
 
 
-def study_from(content: Mapping[str, Any], name: str = "") -> Study:
+def study_from(content: Mapping[str, Any], name: str = "", parts: bool = True) -> Study:
     """The study with these settings, checked as a whole.
 
     Raises
@@ -59,9 +65,15 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
     """
     content = renamed(content)
-    study, training = Study(**{**content, "name": name}), content.get("training")
-    _check_truth(content, study.model_dump())
-    check(study, stated=training if isinstance(training, Mapping) else ())
+    reading = NAMES_ONLY.set(True)  # what is wrong without a look at any part is said within a second
+    try:
+        study = Study(**{**content, "name": name})
+    finally:
+        NAMES_ONLY.reset(reading)
+    if parts:
+        study, training = Study(**{**content, "name": name}), content.get("training")
+        _check_truth(content, study.model_dump())
+        check(study, stated=training if isinstance(training, Mapping) else ())
     return study.with_pixels()
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dml import discovery, filters, losses, miners
-from dml.config.terms import SpaceTerm, StudySection, extremes, resolved
+import dml
+from dml import discovery
+from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes, resolved
 from dml.types import Name, Own, Part, Space, part_of
 
 LossName = Annotated[Name, part_of("dml.losses")]
@@ -41,7 +42,7 @@ class LossSection(StudySection):
         """Whether the loss, with these settings, takes the tuples that a miner chooses."""
         return self._uses_tuples
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: discovery.check_name("dml.losses", own.name))
     def _check(self) -> LossSection:
         part = discovery.find("dml.losses", self.name)
         label = f"loss {self.name!r}"
@@ -73,7 +74,7 @@ class LossSection(StudySection):
         for trial in [*trials, {}]:
             settings = {**first, **self.settings, **trial}
             try:
-                loss = losses.build_for(self.name, settings, **SAMPLE, normalize=normalize)
+                loss = dml.losses.build_for(self.name, settings, **SAMPLE, normalize=normalize)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"loss {self.name!r}: {error}") from error
             uses_tuples = loss.uses_tuples
@@ -106,7 +107,7 @@ class FilterSection(StudySection):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        if not isinstance(content, Mapping) or not isinstance(content.get("name", NO_FILTER), str):
+        if NAMES_ONLY.get() or not isinstance(content, Mapping) or not isinstance(content.get("name", NO_FILTER), str):
             return content
         settings, search = content.get("settings") or {}, content.get("search") or {}
         if not isinstance(settings, Mapping) or not isinstance(search, Mapping) or "rate" in search:
@@ -116,7 +117,7 @@ class FilterSection(StudySection):
         told = {"rate": TOLD if rate is True else rate}
         return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: discovery.check_name("dml.filters", own.name))
     def _check(self) -> FilterSection:
         part = discovery.find("dml.filters", self.name)
         label, given = f"filter {self.name!r}", {**self.settings, **self.search}
@@ -133,7 +134,7 @@ class FilterSection(StudySection):
             fixed = {key: value for key, value in self._fixed().items() if value != ESTIMATED}
             settings = {**discovery.accepted(part, {"rate": 0.0}), **first, **fixed, **trial}
             try:
-                filters.build_for(self.name, settings, **SAMPLE)
+                dml.filters.build_for(self.name, settings, **SAMPLE)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{label}: {error}") from error
         return self
@@ -195,7 +196,7 @@ class MinerSection(StudySection):
     )
     search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: None)
     def _check(self) -> MinerSection:
         given = {**self.settings, **self.search}
         own = [key for key, space in self.search.items() if isinstance(space, Own)]
@@ -204,7 +205,7 @@ class MinerSection(StudySection):
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), given, f"miner {self.name!r}")
             return self
-        known = miners.known_settings()
+        known = dml.miners.known_settings()
         for key in given:
             if key not in known:
                 raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(known))}")

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from dml import models
+import dml
+from dml.config.terms import NAMES_ONLY
 from dml.types import TrainingSettings
 
 Recipe = Literal["scratch", "head", "partial", "finetune"]
@@ -191,11 +192,13 @@ def fill(study: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has_layer_norm(training: Any) -> bool:
     """Whether a study's network has layer norm. False where the study is wrong, which its sections say."""
+    if NAMES_ONLY.get():
+        return False
     try:
         backbone = training.get("backbone", TrainingSettings.backbone)
         own = backbone if isinstance(backbone, Mapping) else {"name": backbone}
         settings = own.get("settings") or training.get("backbone_settings") or {}
-        return models.has_layer_norm(own["name"], settings)
+        return dml.models.has_layer_norm(own["name"], settings)
     except (ValueError, TypeError, KeyError, AttributeError):
         return False
 

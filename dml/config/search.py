@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dml import evaluation
-from dml.config.terms import EvaluatedLevel, Seed, StudySection
+import dml
+from dml.config.terms import EvaluatedLevel, Seed, StudySection, check_metrics, checked_parts
 from dml.types import Name
 
 TRUE_LABELS = "true_labels"
@@ -68,9 +68,9 @@ class SearchSection(StudySection):
         """Whether wrong labels choose, at a noise rate."""
         return rate > 0 and self.validation != TRUE_LABELS
 
-    @model_validator(mode="after")
+    @checked_parts(lambda own: check_metrics([own.objective]))
     def _check(self) -> SearchSection:
-        evaluation.check_metric(self.objective)
+        dml.evaluation.check_metric(self.objective)
         return self
 
 

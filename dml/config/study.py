@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from dml import discovery, losses, models
+import dml
+from dml import discovery
 from dml.config import closed_forms, combining, recipes
 from dml.config import grid as grids
 from dml.config.audit import AuditSection
@@ -98,7 +99,7 @@ class Study(StudySection):
     @classmethod
     def _find(cls, names: list[str], info: ValidationInfo) -> list[str]:
         for name in names:  # here, so that the error has the line
-            discovery.find(f"dml.miners.{info.field_name}", name)
+            discovery.check_name(f"dml.miners.{info.field_name}", name)
         return names
 
     @cached_property
@@ -180,7 +181,7 @@ class Study(StudySection):
                         if closed_forms.takes(loss.name, key)
                     }
                     for section in self.filters:
-                        chosen = section.part() if losses.closed_form_of(loss.name) is None else None
+                        chosen = section.part() if dml.losses.closed_form_of(loss.name) is None else None
                         yield Cell(dataset.label, noise.label, rate, part, positives, negatives, miner, kept, chosen)
 
     def _policies(self, loss: LossSection) -> list[tuple[str | None, str | None]]:
@@ -223,7 +224,7 @@ class Study(StudySection):
             return self
         trainings = [grids.changed(self.training, grids.of("training", p)) for p in grids.combinations(self.axes)]
         try:
-            own = models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
+            own = dml.models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
         except ValueError as error:
             message = f"{NETWORK}: {error}: expected a side in pixels, or {{side, interpolation, crop}}"
             raise LocatedError(message, "datasets", asked[0], "resize") from None

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializationInfo, WithJsonSchema, WrapSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    WithJsonSchema,
+    WrapSerializer,
+    model_validator,
+)
 
+from dml import discovery
 from dml.types import Choice, LogUniform, Own, Space, Uniform
 
 SECTION = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
 """What holds for every section. One that adds checks to a record of `dml.types` is a dataclass."""
+
+
+NAMES_ONLY: ContextVar[bool] = ContextVar("names_only", default=False)
+"""Whether sections are read for their keys, types and names only, which imports no part and so not torch."""
+
+
+def check_metrics(names: Iterable[str]) -> None:
+    """Raise a ValueError for a metric of which there is no part, without importing any: `map@r` is `map_at_r`."""
+    package = "dml.evaluation.metrics"
+    parts = discovery.names(package)
+    for name in names:
+        stem, _, argument = name.replace("+", "_plus").partition("@")
+        if (f"{stem}_at_{argument}" if argument and not argument.isdecimal() else stem) not in parts:
+            ranked = [part + "@K" * bool(discovery.states(package, part, r"__init__\(self, k\b")) for part in parts]
+            spelt = [part.replace("_plus", "+").replace("_at_", "@") for part in ranked]
+            raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, spelt)}")
+
+
+def checked_parts(check_names: Callable[[Any], None]) -> Callable[[Callable[[Any], Any]], Any]:
+    """A validator of a section that imports parts: with `NAMES_ONLY` only the names of its parts are checked."""
+
+    def decorate(check: Callable[[Any], Any]) -> Any:
+        def validate(self: Any) -> Any:
+            if not NAMES_ONLY.get():
+                return check(self)
+            check_names(self)
+            return self
+
+        return model_validator(mode="after")(validate)
+
+    return decorate
 
 
 class StudySection(BaseModel):

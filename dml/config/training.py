@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from dml import models
+import dml
+from dml import discovery
 from dml.config.init_from import InitFromSection
-from dml.config.terms import SECTION, SpaceTerm, extremes
+from dml.config.terms import SECTION, SpaceTerm, checked_parts, extremes
 from dml.data import augment, batches
 from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
 
@@ -21,6 +22,12 @@ NAMED = ("optimizer", "schedule", "batch_norm", "head", "head_start")
 
 OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
+
+
+def _check_names(section: TrainingSettings) -> None:
+    named = {"models": section.backbone, "data.batches": section.batch.sampler, "data.augment": section.augment}
+    for package, name in named.items():
+        discovery.check_name(f"dml.{package}", name)
 
 
 @dataclass(frozen=True, config=SECTION)
@@ -48,9 +55,9 @@ class TrainingSection(TrainingSettings):
     ] = field(default_factory=dict)
     init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
 
-    @model_validator(mode="after")
+    @checked_parts(_check_names)
     def _check(self) -> TrainingSection:
-        models.check_settings(self.backbone, self.backbone_settings)
+        dml.models.check_settings(self.backbone, self.backbone_settings)
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
         self._check_head()
@@ -127,7 +134,7 @@ class TrainingSection(TrainingSettings):
         if self.augment == "none" and (self.views or 1) > 1:
             raise ValueError(f"views: with augment: none all {self.views} would be the same: name another, or views: 1")
         try:
-            models.check_block(self.backbone, self.backbone_settings, self.train_from)
+            dml.models.check_block(self.backbone, self.backbone_settings, self.train_from)
         except ValueError as error:
             raise ValueError(f"train_from: {error}") from None
 

@@ -6,7 +6,7 @@ comparisons at one rate say so wherever they are shown: on pages, in recipes, in
 
 from __future__ import annotations
 
-from dml import losses
+import dml
 from dml.config.recipes import RATES
 from dml.config.study import Study
 from dml.counting import counted
@@ -29,7 +29,9 @@ def mark(study: Study) -> str:
 
 def one_search(study: Study) -> str:
     """What intervals of a tuned study with one class split are of; empty if it is not such a study."""
-    searched = study.search.sampler != "fixed" and any(not losses.closed_form_of(loss.name) for loss in study.losses)
+    searched = study.search.sampler != "fixed" and any(
+        not dml.losses.closed_form_of(loss.name) for loss in study.losses
+    )
     if not searched or study.splits > 1:
         return ""
     return "one class split; the part of a search is estimated from its trials (class_splits repeats both)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from dml.data.packing.decoding import CorruptImage, ImageLike, decode
 from dml.data.packing.listing import alike_names, corrupt_error, list_images, lost_classes
 from dml.data.packing.streaming import ProgressLine, ordered
 from dml.data.sources import left_out
-from dml.protocols import Source
+from dml.protocols import Source, VectorSource
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Survey:
     copies: tuple[tuple[int, ...], ...]  # rows of files with the same content
     grey: bool  # whether all images are grey
     left_out: str = ""  # what to tell the user of files that are not read
+    vectors: np.ndarray | None = None  # (n, D), of a source of vectors
+
+    @property
+    def noun(self) -> str:
+        """What a row is."""
+        return "image" if self.vectors is None else "vector"
 
     @property
     def readable(self) -> pd.DataFrame:
@@ -104,7 +110,13 @@ def survey(
     progress = ProgressLine(f"reading {source.name}", len(listing.index), report)
     corrupt: dict[int, str] = {}
     rows_of: dict[bytes, list[int]] = {}
-    for row, (digest, problem) in enumerate(ordered(_read, source.images(raw), workers)):
+    vectors = source.vectors(raw) if isinstance(source, VectorSource) else None
+    contents: Iterable[tuple[bytes, str]] = (
+        ordered(_read, source.images(raw), workers)
+        if vectors is None
+        else ((hashlib.sha256(vector.tobytes()).digest(), "") for vector in vectors)
+    )
+    for row, (digest, problem) in enumerate(contents):
         rows_of.setdefault(digest, []).append(row)
         if problem:
             corrupt[row] = problem
@@ -113,7 +125,7 @@ def survey(
         raise corrupt_error(listing.index, corrupt)
     split = next(iter(splits.by_seed(listing.index, source).values()))
     copies = tuple(tuple(rows) for digest, rows in rows_of.items() if digest and len(rows) > 1)
-    return Survey(listing.index, split, corrupt, copies, listing.grey, left_out(source))
+    return Survey(listing.index, split, corrupt, copies, listing.grey, left_out(source), vectors)
 
 
 def _read(record: Mapping[str, Any]) -> tuple[bytes, str]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from dml.tensors import checked_labels, may_look
 
-__all__ = ["DISTANCES", "REDUCTIONS", "check_classes", "check_size", "checked_labels", "may_look", "nothing"]
+__all__ = ["DISTANCES", "REDUCTIONS", "check_classes", "check_size", "checked_labels", "may_look"]
 
 REDUCTIONS = ("mean", "nonzero", "sum")
 DISTANCES = ("euclidean", "squared")
-
-
-def nothing(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """0 as a loss of embeddings (N, D), with a gradient of 0; NaN if one of them is not finite."""
-    checked_labels(embeddings, labels)
-    return (embeddings.to(torch.promote_types(embeddings.dtype, torch.float32)) * 0).sum()
 
 
 def check_size(embeddings: Tensor, embedding_size: int) -> None:

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._settings import nothing
 from dml.types import Space
 
 
 class Untrained(nn.Module):
-    """A loss of 0, which asks a trial for a head in closed form: it is fitted to the features of the training images
+    """Asks a trial for a head in closed form: it is fitted to the features of the training images
     once, and nothing is trained. The features are those of the study's backbone if it is pretrained or frozen, else
     pixels.
 
@@ -20,7 +19,7 @@ class Untrained(nn.Module):
 
     Parameters
     ----------
-    normalize : has no effect, since the value is 0.
+    normalize : has no effect.
     """
 
     version: ClassVar[int] = 1
@@ -37,5 +36,10 @@ class Untrained(nn.Module):
         self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,); tuples are ignored -> scalar 0, or NaN if an embedding is not finite."""
-        return nothing(embeddings, labels)
+        """Raises a ValueError: there is nothing to train."""
+        name = self.closed_form
+        room = "free" if name == "free" else "closed_form"
+        raise ValueError(
+            f"{type(self).__name__} is fitted in closed form and has no value to train with: name {name!r} among the "
+            f"losses of a study, or fit it to all features at once (dml.training.{room})"
+        )

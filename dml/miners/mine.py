@@ -63,8 +63,8 @@ class PolicyMiner:
         self.stats: Mapping[str, Tensor] = {}
 
     def __repr__(self) -> str:
-        policies = f"{type(self.positives).__name__}, {type(self.negatives).__name__}"
-        return f"{type(self).__name__}({policies}, distance={self.distance!r}, padded={self.padded})"
+        shown = ("positives", "negatives", "normalize", "distance", "padded", "max_per_class")
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @torch.no_grad()
     def __call__(

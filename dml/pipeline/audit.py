@@ -41,6 +41,7 @@ def run(study: Study) -> None:
 
 def audited(study: Study) -> dict[str, Any]:
     """Audit a study and write `audit/<study>`; its summary."""
+    from dml.pipeline import features
     from dml.report.audit import write_page
     from dml.report.runs.audits import audits
     from dml.sweep.auditing import label_files, outputs
@@ -51,6 +52,8 @@ def audited(study: Study) -> dict[str, Any]:
 
     folder = AUDIT / study.name
     check(Path(), folders=[str(folder)])
+    if study.audit is not None and study.audit.trained:
+        features.run(study)  # networks of other folds train on them; the features that are audited are found alone
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
     content, notes = outputs.summary(study.name, done), [done.note] * bool(done.note)
     with suppress(ValueError):  # labels can be audited that cannot be split

@@ -1,4 +1,4 @@
-"""The site's page of results and its figures, and README's table, from the snapshots."""
+"""The site's page of results and its figures, and the table of the findings, from the snapshots."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from dml.report.regimes import with_regimes
 from dml.report.site import build
 from dml.snapshots import snapshots
 
-README = Path("README.md")
+FINDINGS = Path("docs/findings.md")
 
 
 def snapshot_studies() -> list[Study]:
@@ -27,9 +27,9 @@ def results_page() -> str:
 
 
 def write_table() -> Path:
-    """Write the page's first table into README."""
-    write_text(README, with_regimes(README.read_text(encoding="utf-8"), results_page()))
-    return README
+    """Write the page's first table into the findings."""
+    write_text(FINDINGS, with_regimes(FINDINGS.read_text(encoding="utf-8"), results_page()))
+    return FINDINGS
 
 
 def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:

@@ -1,11 +1,11 @@
-"""Publish a finished study: its snapshot, key figure and README's table; prints what changed since the last time."""
+"""Publish a finished study: snapshot, key figure and the table of the findings; prints what changed since last time."""
 
 import subprocess
 from pathlib import Path
 
 from dml.config import Study
 from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
-from dml.pipeline.overview import README, write_figures, write_table
+from dml.pipeline.overview import FINDINGS, write_figures, write_table
 from dml.pipeline.versions import own_code
 from dml.report.recording import figure_arrays
 from dml.report.regimes import START
@@ -21,7 +21,7 @@ def run(study: Study) -> None:
     arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study), before)
     found = publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
     written = [SNAPSHOTS / study.name]
-    if README.is_file() and START in README.read_text(encoding="utf-8"):  # only in a clone
+    if FINDINGS.is_file() and START in FINDINGS.read_text(encoding="utf-8"):  # only in a clone
         written += [*write_figures([study], RESULTS), write_table()]
     print("\n".join([f"{', '.join(map(str, written))}: written", *found]))
 

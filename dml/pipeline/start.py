@@ -19,6 +19,7 @@ from dml.pipeline.folders import PARAMS, REPORT, STUDIES
 
 STAGES = ("resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report")  # after `versions`
 OTHERS = ("versions", "why", "publish", "sync")
+DATA = ("download", "pack", "split", "corrupt")  # need no losses and networks of a study, which `resolve` checked
 REPEAT = "`dvc repro` again"
 
 
@@ -55,7 +56,7 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
     elif takes == "studies":
         _run(module, chosen(), several=True)
     elif not (hasattr(module, "skipped") and module.skipped(given.study)):
-        _run(module, [given.study], several=False)
+        _run(module, [given.study], several=False, parts=stage not in DATA)
 
 
 def _check_outputs(stage: str, study: str) -> None:
@@ -67,13 +68,13 @@ def _check_outputs(stage: str, study: str) -> None:
         sys.exit(f"error: {error}")
 
 
-def _run(module: Any, names: Sequence[str], several: bool) -> None:
+def _run(module: Any, names: Sequence[str], several: bool, parts: bool = True) -> None:
     from dml.config import load_study
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        studies = [load_study(STUDIES / f"{name}.yaml") for name in names]
+        studies = [load_study(STUDIES / f"{name}.yaml", parts) for name in names]
         module.run(studies if several else studies[0])
     except KeyboardInterrupt:
         sys.exit("\nInterrupted. Finished work is saved: `dml run` and `dvc repro` resume.")

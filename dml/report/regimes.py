@@ -1,4 +1,4 @@
-"""What to do in which case, on one page for two minutes: the first table of README, the site and the index.
+"""What to do in which case, on one page for two minutes: the first table of the findings, the site and the index.
 
 A file lists the cases and the study that answers each (`pipelines/regimes.yaml`). The numbers are the studies' own.
 """

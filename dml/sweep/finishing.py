@@ -11,6 +11,7 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.config.for_use import for_use
+from dml.counting import counted
 from dml.files import replacing, write_text
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.sweep.inputs.data_counts import data_counts
@@ -78,10 +79,14 @@ class Tidying:
 
     def end(self) -> None:
         """Delete models once the results are written, and print what `keep_models: all` lacks."""
-        count, size = self._tidy(ended=True)
+        kept, count, size = self._tidy(ended=True)
         name, lacking = self._plan.study.name, missing(self._plan)
         if count:
-            print(f"{name}: deleted {count} models ({size / 1e6:,.1f} MB): resources.keep_models", flush=True)
+            print(
+                f"{name}: {counted(kept, 'model')} kept, the best seed of each cell or as resources.keep_models says; "
+                f"{count} of other seeds deleted ({size / 1e6:,.1f} MB)",
+                flush=True,
+            )
         if lacking:
             print(
                 f"{name}: keep_models is `all`, but {lacking} finished trials have no model here: they are published, "
@@ -91,19 +96,18 @@ class Tidying:
                 flush=True,
             )
 
-    def _tidy(self, ended: bool) -> tuple[int, int]:
-        """Delete models; returns how many, and their bytes."""
+    def _tidy(self, ended: bool) -> tuple[int, int, int]:
+        """Delete models; returns how many are kept and deleted, and the bytes of these."""
         name = self._plan.study.name
         try:
             users = studies_that_start(self._studies) if self._studies is not None else []
             if not ended and any(start.study == name for user in users for start in starts_of(user)):
-                return 0, 0  # which of its trials they start from follows from its results
+                return 0, 0, 0  # which of its trials they start from follows from its results
             needed = needed_keys(users, self._starts)
-            record(self._plan, needed)
-            return delete_dropped(self._plan.store, name, needed)
+            return record(self._plan, needed), *delete_dropped(self._plan.store, name, needed)
         except (ConfigError, OSError) as error:
             print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
-            return 0, 0
+            return 0, 0, 0
 
 
 def print_unusable(name: str, plan: Plan) -> None:

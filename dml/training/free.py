@@ -22,7 +22,7 @@ import torch
 from dml import evaluation, models
 from dml.data import DataError
 from dml.data import augment as augmentations
-from dml.data.packing.decoding import CorruptImage, decode, resize
+from dml.data.packing.decoding import CorruptImage, How, as_resize, decode, resize
 from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
@@ -198,7 +198,7 @@ def features_of(
     paths: Sequence[str | Path],
     backbone: str = "efficientnet_lite0",
     settings: Mapping[str, Any] | None = None,
-    side: int = 224,
+    side: How = 224,
     views: Views = "mirror",
     device: str = "cpu",
 ) -> dict[str, np.ndarray]:
@@ -208,7 +208,7 @@ def features_of(
     ----------
     paths : of images of any size, which are decoded in batches and squashed to squares.
     settings : of the backbone.
-    side : of the squares in pixels.
+    side : of the squares in pixels; or the fields of a `dml.types.Resize`, as packing takes them.
     views : `one`, or `mirror`: the mirror image too, which is wrong for text and digits.
 
     Raises
@@ -222,7 +222,8 @@ def features_of(
         raise ValueError(f"what is free: views: expected {' or '.join(get_args(Views))}, got {views!r}")
     part, own = models.find(backbone), dict(settings or {})
     channels = part.channels_for(3)
-    asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": side, "layers": True, **own}
+    pixels = side if isinstance(side, int) else as_resize(side or 224).side
+    asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": pixels, "layers": True, **own}
     network: Any = models.build(backbone, **asked).backbone
     network.eval()
     network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
@@ -253,7 +254,7 @@ def _check_features(features: Mapping[str, np.ndarray], images: int) -> None:
             )
 
 
-def _pixels(paths: Sequence[str | Path], side: int) -> torch.Tensor:
+def _pixels(paths: Sequence[str | Path], side: How) -> torch.Tensor:
     """Image files -> uint8 (n, 3, side, side)."""
     found = []
     for path in paths:

@@ -1,7 +1,5 @@
 """The audit as a whole: what it finds, what it refuses, that it repeats and resumes."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,7 @@ from made_labels import blobs
 from sklearn.metrics import average_precision_score
 
 from dml import audit
-from dml.audit import _audit, _probabilities
+from dml.audit import _probabilities
 from dml.audit._folds import deal
 
 pytestmark = pytest.mark.slow
@@ -75,13 +73,6 @@ def test_the_lengths_of_rows_do_not_matter_however_extreme(noisy, found):
     assert other.rate.guess == pytest.approx(found.rate.guess, abs=0.01)
 
 
-def test_names_of_classes_do_not_matter(noisy, found):
-    vectors, _, given = noisy
-    named = audit.audit(vectors, np.array(list("abcdef"))[given])
-    assert np.array_equal(named.score, found.score)
-    assert named.suggested.tolist() == np.array(list("abcdef"))[found.suggested].tolist()
-
-
 class Stopped(Exception):
     pass
 
@@ -111,30 +102,6 @@ def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
     assert len(fitted) == 15 - done + 1
 
 
-def test_other_labels_do_not_take_saved_folds(noisy, tmp_path):
-    vectors, true, given = noisy
-    audit.audit(vectors, given, folder=tmp_path)
-    assert same(audit.audit(vectors, true, folder=tmp_path), audit.audit(vectors, true))
-
-
-def test_numbers_and_the_same_as_text_are_other_labels(noisy, tmp_path):
-    """As text 10 comes before 2, so that saved folds would name other classes."""
-    vectors, _, given = noisy
-    numbers = np.where(given == 0, 10, given)
-    audit.audit(vectors, numbers, folder=tmp_path)
-    text = numbers.astype(str)
-    assert same(audit.audit(vectors, text, folder=tmp_path), audit.audit(vectors, text))
-
-
-@pytest.mark.parametrize("name", ["first-0.npz", "neighbours.npz"])
-def test_a_file_that_was_cut_off_is_made_again(name, noisy, found, tmp_path):
-    vectors, _, given = noisy
-    audit.audit(vectors, given, folder=tmp_path)
-    saved = next(tmp_path.rglob(name))
-    saved.write_bytes(saved.read_bytes()[:2000])
-    assert same(audit.audit(vectors, given, folder=tmp_path), found)
-
-
 def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatch):
     vectors, _, given = noisy
     trained = {}
@@ -156,16 +123,6 @@ def test_the_better_representation_is_used(noisy):
     found = audit.audit({"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}, given)
     assert found.representation == "blobs"
     assert found.losses["blobs"] < found.losses["noise"]
-
-
-def test_progress_rises_to_one(noisy):
-    vectors, _, given = noisy
-    calls = []
-    audit.audit(vectors, given, progress=lambda share, text: calls.append((share, text)))
-    shares = [share for share, _ in calls]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
-    assert {"round 1, vectors", "round 2, vectors", "neighbours"} <= {text for _, text in calls}
 
 
 def test_small_classes_are_beyond_judgement(noisy):
@@ -217,14 +174,6 @@ def test_what_cannot_be_audited(noisy, change, message):
         audit.audit(*change(vectors, given))
 
 
-@pytest.mark.parametrize("setting", [{"folds": 1}, {"neighbours": 0}, {"duplicates": 0}, {"folds": 2.5}])
-def test_settings_out_of_range(noisy, setting):
-    with pytest.raises(ValueError, match=next(iter(setting))):
-        audit.audit(noisy[0], noisy[2], **setting)
-    with pytest.raises(ValueError, match="rate"):
-        dataclasses.replace(audit.audit(noisy[0], noisy[2])).suspects(1.5)
-
-
 def test_folds_are_stratified():
     codes = np.repeat([0, 1, -1, 2], [50, 7, 4, 3])
     dealt = deal(codes, 5, seed=0)
@@ -234,9 +183,3 @@ def test_folds_are_stratified():
         counts = np.bincount(dealt[codes == code], minlength=5)
         assert counts.max() - counts.min() <= 1
     assert not np.array_equal(dealt, deal(codes, 5, seed=1))
-
-
-def test_the_second_round_keeps_three_images_of_a_class():
-    codes = np.repeat([0, 1, -1], [10, 10, 2])
-    score = np.concatenate([np.zeros(10), np.arange(10) + 1.0, [np.nan, np.nan]])
-    assert np.flatnonzero(_audit.kept(score, codes, 0.5)).tolist() == [*range(10), 10, 11, 12]

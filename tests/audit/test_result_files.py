@@ -1,8 +1,5 @@
 """Audits and plans that are saved and loaded: the same again, and one message for what is broken or of another kind."""
 
-import shutil
-
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -26,34 +23,11 @@ def test_an_audit_is_the_same_after_it_was_saved(found, saved):
     assert sum(path.stat().st_size for path in saved.iterdir()) < 600 * 60  # bytes: 40 an image, and what is constant
 
 
-def test_names_and_classes_beyond_judgement_are_kept(tmp_path):
-    generator = np.random.default_rng(0)
-    labels = ["ant"] * 30 + ["bee"] * 30 + ["cat"]
-    vectors = generator.normal(size=(61, 3)) + 3 * np.eye(3)[[0] * 30 + [1] * 30 + [2]]
-    vectors[[0, 30]] = 1.0, 1.0, 0.0  # near-duplicates with different labels
-    found = audit.audit(vectors, labels)
-    found.save(tmp_path)
-    again = audit.Audit.load(tmp_path)
-    assert again.beyond == {"cat": 1}
-    assert np.isnan(again.score[-1])
-    assert again.duplicates.values.tolist() == found.duplicates.values.tolist() != []
-    pd.testing.assert_frame_equal(again.table(), found.table())
-    plan = audit.review_plan(found, 10)
-    plan.save(tmp_path)
-    assert audit.ReviewPlan.load(tmp_path).given.tolist() == plan.given.tolist()
-
-
 def test_a_plan_is_the_same_after_it_was_saved(found, saved):
     plan, again = audit.review_plan(found, 50), audit.ReviewPlan.load(saved)
     pd.testing.assert_frame_equal(again.table(), plan.table())
     answers = dict.fromkeys(plan.rows.tolist(), "wrong")
     assert audit.estimate(again, answers) == audit.estimate(plan, answers)
-
-
-@pytest.mark.parametrize("kind", [audit.Audit, audit.ReviewPlan])
-def test_an_empty_folder(kind, tmp_path):
-    with pytest.raises(ValueError, match=r"there is no such file: no (audit|plan) was saved here"):
-        kind.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["audit", "plan"])
@@ -62,12 +36,6 @@ def test_a_broken_or_foreign_file(saved, name, text):
     (saved / f"{name}.json").write_text(text)
     with pytest.raises(ValueError, match="broken or of something else: run the audit again"):
         {"audit": audit.Audit, "plan": audit.ReviewPlan}[name].load(saved)
-
-
-def test_a_file_of_another_kind(saved):
-    shutil.copy(saved / "audit.json", saved / "plan.json")
-    with pytest.raises(ValueError, match=r"plan\.json: expected 'plan of dml\.audit'"):
-        audit.ReviewPlan.load(saved)
 
 
 @pytest.mark.parametrize("name", ["audit", "plan"])
@@ -91,10 +59,3 @@ def test_a_table_that_is_missing_or_was_changed(saved):
     (saved / "audit.parquet").unlink()
     with pytest.raises(ValueError, match=r"audit\.parquet: the file is missing"):
         audit.Audit.load(saved)
-
-
-def test_a_plan_whose_lists_differ_in_length(saved):
-    path = saved / "plan.json"
-    path.write_text(path.read_text().replace('"rows": [', '"rows": [7,'))
-    with pytest.raises(ValueError, match="differ in length"):
-        audit.ReviewPlan.load(saved)

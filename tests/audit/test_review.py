@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dml import audit
@@ -31,20 +30,11 @@ def test_horvitz_thompson_over_all_possible_reviews():
     assert np.mean(rates) == pytest.approx(4 / 7, abs=1e-12)
 
 
-def test_strata_that_nobody_looked_at_are_taken_to_be_like_the_others_by_their_sizes():
-    """1,000 images, of which one look found none wrong; 10, all found wrong; 500, without a look: 1% of all."""
-    rows = np.arange(12)
-    stratum = np.repeat([0, 1, 2], [1, 10, 1])
-    plan = ReviewPlan(rows, stratum, np.array([1000, 10, 500]), np.full(3, 0.5), rows, rows, "")
-    seen = {row: "right" if row == 0 else "wrong" for row in range(11)}
-    assert audit.estimate(plan, seen).rate == pytest.approx(10 / 1010)
-
-
 def test_a_thousand_reviews_cover_and_are_sharp(noisy, found):
     _, true, given = noisy
     wrong = given != true
     estimates = []
-    for seed in range(1000):
+    for seed in range(400):
         plan = audit.review_plan(found, 100, seed=seed)
         estimates.append(audit.estimate(plan, answers(plan, wrong)))
     covered = np.mean([e.low <= wrong.mean() <= e.high for e in estimates])
@@ -83,43 +73,15 @@ def coverage(found, looks: int, stops, rate: float, hidden: float, reviews: int)
 
 @pytest.mark.parametrize(("rate", "hidden"), [(0.1, 0.0), (0.3, 0.0), (0.1, 0.5), (0.3, 0.5)])
 def test_reviews_that_stop_early_cover_from_the_first_look(found, rate, hidden):
-    found = coverage(found, 200, (1, 5, 10, 20, 40, 100), rate, hidden, reviews=150)
+    found = coverage(found, 200, (1, 5, 10, 20, 40, 100), rate, hidden, reviews=100)
     assert min(found.values()) >= 0.93, found
 
 
 @pytest.mark.parametrize("rate", [0.03, 0.1, 0.2])
 @pytest.mark.parametrize("looks", [50, 200])
 def test_whole_reviews_cover_where_half_of_the_wrong_labels_look_right(found, rate, looks):
-    found = coverage(found, looks, (looks,), rate, 0.5, reviews=400)
+    found = coverage(found, looks, (looks,), rate, 0.5, reviews=200)
     assert found[looks] >= 0.93
-
-
-def test_one_image_of_each_stratum_comes_first(found):
-    plan = audit.review_plan(found, 100)
-    count = len(plan.sizes)
-    assert sorted(plan.stratum[:count]) == list(range(count))
-    looks = np.bincount(plan.stratum)
-    assert looks.sum() == 100
-    assert (looks >= np.floor(50 * plan.sizes / 600)).all()
-
-
-def test_a_stratum_that_nobody_looked_at_may_be_anything():
-    """Three images in four were judged right, all of them; of the fourth nothing is known."""
-    rows = np.arange(301)
-    plan = ReviewPlan(rows, np.repeat([0, 1], [300, 1]), np.array([300, 100]), np.full(2, 0.1), rows, rows, "")
-    result = audit.estimate(plan, dict.fromkeys(range(300), "right"))
-    assert (result.rate, result.low, result.high) == pytest.approx((0, 0, 0.25))
-    result = audit.estimate(plan, dict.fromkeys(range(300), "wrong"))
-    assert (result.rate, result.low, result.high) == pytest.approx((1, 0.75, 1))
-
-
-def test_useless_scores_are_no_worse_than_simple_looks(found):
-    wrong = np.random.default_rng(0).random(600) < 0.3
-    estimates = []
-    for seed in range(300):
-        plan = audit.review_plan(found, 100, seed=seed)
-        estimates.append(audit.estimate(plan, answers(plan, wrong)))
-    assert np.mean([e.low <= wrong.mean() <= e.high for e in estimates]) >= 0.93
 
 
 def test_a_plan_has_different_images_and_repeats(found):
@@ -151,17 +113,6 @@ def test_unsure_answers_are_counted_and_not_used(noisy, found):
     assert first.high - first.low > 0
 
 
-def test_a_data_frame_of_answers(noisy, found):
-    plan = audit.review_plan(found, 50)
-    given = answers(plan, noisy[1] != noisy[2])
-    frame = plan.table().assign(answer=[given[row] for row in plan.rows])
-    assert audit.estimate(plan, frame) == audit.estimate(plan, given)
-    with pytest.raises(ValueError, match="another dataset, or an edited one"):
-        audit.estimate(plan, frame.assign(given=frame["given"] + 1))
-    with pytest.raises(ValueError, match="columns index and answer"):
-        audit.estimate(plan, pd.DataFrame({"row": [1]}))
-
-
 def test_answers_that_cannot_be_used(found):
     plan = audit.review_plan(found, 50)
     first, second, third = (int(row) for row in plan.rows[:3])
@@ -181,34 +132,3 @@ def test_answers_that_cannot_be_used(found):
         audit.estimate(plan, {first: "unsure"})
     with pytest.raises(ValueError, match="level"):
         audit.estimate(plan, {first: "right"}, level=95)
-
-
-@pytest.mark.parametrize("n", [1, 601, 20.5])
-def test_a_plan_of_an_impossible_size(found, n):
-    with pytest.raises(ValueError, match="whole number from 2 to 600"):
-        audit.review_plan(found, n)
-
-
-def test_chances_of_0_and_1_are_not_believed(found):
-    sure = dataclasses.replace(found, wrong=np.where(found.wrong > 0.5, 1.0, 0.0))
-    expected = audit.review_plan(sure, 100).expected
-    assert expected.min() == pytest.approx(0.01)
-    assert expected.max() == pytest.approx(0.99)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.95])
-def test_few_looks_at_strata_of_which_little_was_known_cover_the_truth(rate):
-    """Ten looks in each of three strata; of two looks alike the interval is wide."""
-    sizes, draw, covered = np.array([700, 200, 100]), np.random.default_rng(0), 0
-    for _ in range(300):
-        stratum = np.repeat([0, 1, 2], 10)
-        plan = ReviewPlan(np.arange(30), stratum, sizes, np.full(3, 0.1), stratum, stratum, "")
-        wrong = draw.random(30) < rate
-        found = audit.estimate(plan, {row: "wrong" if own else "right" for row, own in enumerate(wrong)})
-        covered += found.low <= rate <= found.high
-    assert covered >= 0.92 * 300
-    two = ReviewPlan(
-        np.arange(2), np.array([0, 1]), np.array([900, 100]), np.full(2, 0.1), np.zeros(2), np.zeros(2), ""
-    )
-    found = audit.estimate(two, {0: "wrong", 1: "wrong"})
-    assert found.high - found.low > 0.3

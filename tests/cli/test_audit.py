@@ -5,7 +5,6 @@ import json
 import pytest
 import yaml
 
-from dml.cli.project import Project
 from dml.config import load_study
 from dml.files import write_json
 from dml.own_files import MANIFEST
@@ -47,7 +46,7 @@ def stage(monkeypatch, project):
 def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage):
     done = dml("audit", "tiny", "--review-size", 20)
     assert done.code == 0, done.err
-    assert stage == [("-m", "dvc", "repro", "audit@tiny")]
+    assert stage == [("-m", "dml.pipeline.repro", "audit@tiny")]
     assert "about 10.0% of the labels are wrong: a guess" in done.out
     assert f"file://{project}/audit/tiny/index.html" in done.out
     assert json.loads((project / "pipelines/audits/tiny/request.json").read_text()) == {"looks": 20}
@@ -61,7 +60,7 @@ def test_a_study_that_was_not_chosen_is_added_to_the_list(dml, project, stage):
     (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
     assert "other is now among the studies of params.yaml" in dml("audit", "other").out
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["tiny", "other"]}
-    assert stage == [("-m", "dvc", "repro", "audit@other")]
+    assert stage == [("-m", "dml.pipeline.repro", "audit@other")]
 
 
 def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
@@ -69,21 +68,6 @@ def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
     own.write_text("extends: tiny\ntitle: mine\n")
     assert "your own file, left as it is" in dml("audit", "tiny").out
     assert own.read_text() == "extends: tiny\ntitle: mine\n"
-
-
-def test_a_study_of_an_audit_that_somebody_edited_stays(dml, project, stage):
-    assert dml("audit", "tiny").code == 0
-    file = project / "pipelines/studies/tiny-audited.yaml"
-    text = file.read_text()
-    (project / "pipelines/studies/tiny.yaml").open("a").write("description: Another.\n")
-    assert "your own file" not in dml("audit", "tiny").out
-    file.write_text(file.read_text() + "seeds: [7]\n")
-    assert "your own file, left as it is" in dml("audit", "tiny").out
-    assert file.read_text().endswith("seeds: [7]\n")
-    head, _, body = text.partition("\n")
-    file.write_text(f"{head.rpartition(' ')[0]}\n{body}")  # as an earlier version wrote it
-    assert "your own file" not in dml("audit", "tiny").out
-    assert file.read_text() == text
 
 
 def test_label_files_of_a_persons_own_stay(dml, project, stage):
@@ -104,23 +88,8 @@ def test_label_files_of_a_persons_own_stay(dml, project, stage):
     assert dml("audit", "tiny").code == 0
 
 
-def test_an_unknown_study(dml, project, stage):
-    done = dml("audit", "tinny")
-    assert (done.code, stage) == (1, [])
-    assert done.err.startswith("error: pipelines/studies/tinny.yaml: no such study; did you mean 'tiny'")
-
-
 def test_a_review_of_what_was_not_audited(dml, project, stage):
     done = dml("audit", "tiny", "--review", "review.csv")
     assert (done.code, stage) == (1, [])
     assert "'tiny' was not audited yet" in done.err
     assert not (project / "pipelines/audits").exists()
-
-
-def test_an_interrupted_audit_says_what_resumes_it(dml, project, monkeypatch):
-    program = "import os, signal; os.kill(os.getppid(), signal.SIGINT); raise SystemExit(255)"
-    start = Project.run
-    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
-    done = dml("audit", "tiny")
-    assert done.code == 130
-    assert done.err == "\nInterrupted. Finished work is saved: `dml audit tiny` resumes.\n"

@@ -1,11 +1,9 @@
 """`dml check`: a study's mistakes and its cost."""
 
+import numpy as np
 import pytest
-import yaml
 
 pytestmark = pytest.mark.slow
-
-NOISE = [{"name": "uniform", "rates": [0.2]}]
 
 
 def test_a_valid_study_has_a_cost(dml, project, timed):
@@ -15,51 +13,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert lines[0] == "tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)"
     assert "by timing a few steps and an evaluation on random images" in lines[1]
     assert "2 models" in lines[2]
-    assert not (project / "store").exists()
-
-
-def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
-    path = project / "pipelines/studies/tiny.yaml"
-    fixed = path.read_text()
-    assert "intervals:" not in dml("check", "tiny").out
-    tuned = yaml.safe_load(fixed) | {"search": {"trials": 2, "validation": "true_labels"}}
-    path.write_text(yaml.safe_dump(tuned))
-    said = "  intervals: of one class split; the part of a search is estimated from its trials"
-    assert said in dml("check", "tiny").out
-    path.write_text(yaml.safe_dump(tuned | {"class_splits": {"folds": 2}}))
-    assert "intervals:" not in dml("check", "tiny").out
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [({}, []), ({"search": {"trials": 2, "validation": "true_labels"}, "noise": NOISE}, ["Chosen on correct labels"])],
-)
-def test_what_a_reader_must_know_of_the_scores_is_noted(dml, project, timed, changes, said):
-    path = project / "pipelines/studies/tiny.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"datasets": ["digits"]} | changes))
-    notes = [line.split(":")[1].strip() for line in dml("check", "tiny").out.splitlines() if line.startswith("  note:")]
-    assert notes == said
-
-
-def test_seeds_that_share_a_start_are_counted(dml, project, timed):
-    tiny = yaml.safe_load((project / "pipelines/studies/tiny.yaml").read_text())
-    start = {"study": "tiny", "cell": {"loss": "triplet", "positives": "easy"}}
-    later = tiny | {"training": tiny["training"] | {"init_from": start}}
-    path = project / "pipelines/studies/later.yaml"
-    path.write_text(yaml.safe_dump(later))
-    assert "starts:" not in dml("check", "later").out
-    path.write_text(yaml.safe_dump(later | {"seeds": [1, 2, 3]}))
-    said = "  starts: 2 seeds of 3 from the first model of tiny, which has seeds 0, 1 alone: intervals leave out how"
-    assert said in dml("check", "later").out
-    (project / "pipelines/studies/tiny.yaml").unlink()
-    done = dml("check", "later")
-    assert (done.code, "starts:" in done.out) == (0, False)
-
-
-def test_several_studies_are_summed(dml, project):
-    path = project / "pipelines/studies/tiny.yaml"
-    (project / "pipelines/studies/more.yaml").write_text(path.read_text().replace("seeds: [0, 1]", "seeds: [5]"))
-    assert dml("check", "tiny", "more").out.splitlines()[-1].startswith("together: 6 trials, about ")
+    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
 def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
@@ -126,3 +80,20 @@ def test_a_batch_of_more_classes_than_a_bundled_dataset_trains_on_is_refused_bef
     assert "trains on 6, of which tuning fits 3: set training.batch.classes to at most 3\n" in done.err
     study.write_text("title: x\ndatasets: [digits]\nlosses: [triplet]\ntraining: {batch: {classes: 3}}\n")
     assert dml("check", "tiny").code == 0
+
+
+@pytest.mark.parametrize(("classes", "said"), [(6, "needs 6 classes"), (3, ""), (4, "tuning trains on half")])
+def test_a_batch_of_more_classes_than_ones_own_files_have_is_refused_before_they_are_packed(
+    dml, project, classes, said
+):
+    """Of ten classes five train, and three of these tune."""
+    (project / "labels.csv").write_text("fine\n" + "\n".join(f"k{row // 4}" for row in range(40)))
+    np.save(project / "x.npy", np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32))
+    (project / "pipelines/studies/tiny.yaml").write_text(
+        "title: x\ndatasets:\n- {name: features, settings: {vectors: x.npy, table: labels.csv}}\nlosses: [triplet]\n"
+        f"training: {{frozen: true, embedding_size: 5, batch: {{classes: {classes}, per_class: 2}}}}\n"
+    )
+    done = dml("check", "tiny")
+    assert done.code == bool(said), done.err
+    assert said.removeprefix("needs ") in done.err
+    assert done.err.startswith("error: pipelines/studies/tiny.yaml:5" if said else "")

@@ -3,7 +3,6 @@
 import http.server
 import importlib.metadata
 import subprocess
-import sys
 import threading
 
 import pytest
@@ -74,40 +73,6 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
     assert done.out.endswith("1 missing\n")
 
 
-def test_no_gpu_is_no_failure(dml, repository, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    done = dml("doctor")
-    assert done.code == 0
-    assert lines(done)["GPU"].startswith("absent")
-
-
-def test_a_missing_torch_is_a_missing_package_and_no_traceback(dml, repository, requirements, monkeypatch):
-    requirements.append("torch>=99")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    done = dml("doctor")
-    assert done.code == 1
-    assert "torch" in lines(done)["packages"]
-    assert lines(done)["GPU"].startswith("absent")
-
-
-def test_outside_a_project(dml, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = dml("doctor")
-    assert done.code == 1
-    assert lines(done)["project"].startswith("missing")
-    assert "`dml init` writes one" in done.out
-
-
-def test_a_project_without_dvc_or_git(dml, project):
-    done = dml("doctor")
-    assert done.code == 1
-    assert "dvc init" in done.out
-    (project / ".dvc").mkdir()
-    assert "is not in a git repository" in lines(dml("doctor"))["DVC"]
-    (project / ".dvc/config").write_text("[core]\n    no_scm = true\n")
-    assert lines(dml("doctor"))["DVC"].endswith(".dvc, without git")
-
-
 def test_a_full_disk(dml, repository, monkeypatch):
     usage = type("Usage", (), {"free": 10**9})
     monkeypatch.setattr(health.shutil, "disk_usage", lambda folder: usage)
@@ -141,8 +106,3 @@ def test_services_that_do_not_answer(dml, repository, monkeypatch, variable, val
     assert lines(done)[name].startswith("missing")
     assert f"{variable}={value}" in lines(done)[name]
     assert f"unset {variable}" in done.out
-
-
-def test_a_tracking_server_that_is_another_program(dml, repository, server, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{server}/other")
-    assert lines(dml("doctor"))["tracking"].startswith("missing")

@@ -40,21 +40,6 @@ def test_images_are_resized_as_those_that_trained(dml, model, photos, tmp_path):
     assert abs(vectors - expected(model, paths)).max() > 1e-3
 
 
-def test_files_in_the_given_order_become_a_table(dml, model, photos, tmp_path):
-    files = [photos / "kind3/1.png", photos / "kind0/0.png"]
-    assert dml("embed", model.parent, *files, "-o", tmp_path / "v.parquet").code == 0
-    table = pd.read_parquet(tmp_path / "v.parquet")
-    assert table["path"].tolist() == [str(path) for path in files]
-    np.testing.assert_allclose(np.stack(table["vector"]), expected(model, files), atol=1e-6)
-
-
-def test_more_images_than_a_batch_keep_their_order(dml, model, photos, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.cli.vectors.BATCH", 7)
-    dml("embed", model, photos, "-o", tmp_path / "v.npy")
-    vectors = np.load(tmp_path / "v.npy")
-    np.testing.assert_allclose(vectors, expected(model, sorted(photos.rglob("*.png"))), atol=1e-6)
-
-
 def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/bad.png").write_bytes(b"no image")
@@ -70,38 +55,6 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert pd.read_csv(tmp_path / "v.csv")["path"].tolist() == [str(tmp_path / "in/good.png")]
     (tmp_path / "in/good.png").unlink()
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
-
-
-def test_files_that_are_left_out_of_a_folder_are_counted(dml, model, photos, tmp_path):
-    for name in ("a/0.png", "b/0", "c/0.jpg_large"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True)
-        (tmp_path / "in" / name).write_bytes((photos / "kind0/0.png").read_bytes())
-    said = f"{tmp_path / 'in'}: 2 files are left out"
-    assert said in (done := dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy")).err
-    assert "1 vector" in done.out
-    assert said in dml("search", model, tmp_path / "in", photos / "kind0/1.png", "-o", tmp_path / "page.html").err
-
-
-def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/good\udcff.png").write_bytes((photos / "kind0/0.png").read_bytes())
-    assert r"good\xff.png': the name is not UTF-8" in dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy").err
-    assert not (tmp_path / "v.npy").exists()
-
-
-@pytest.mark.parametrize(
-    ("images", "out", "code", "message"),
-    [
-        ("", "v.txt", 2, "expected a file that ends in"),
-        ("missing", "v.npy", 1, "no such file or folder"),
-        ("empty", "v.npy", 1, "no images (.avif, "),
-    ],
-)
-def test_what_cannot_be_done_is_said(dml, model, photos, tmp_path, images, out, code, message):
-    (tmp_path / "empty").mkdir()
-    done = dml("embed", model, (tmp_path / images) if images else photos, "-o", tmp_path / out)
-    assert done.code == code
-    assert message in done.err
 
 
 def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):
@@ -154,6 +107,20 @@ def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatc
     np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
 
 
+def test_a_model_of_vectors_searches_them_and_shows_their_texts(dml, head, tmp_path):
+    size = json.loads((head / "model.json").read_text())["image_shape"][0]
+    rows = np.random.default_rng(0).normal(size=(6, size)).astype(np.float32)
+    np.save(tmp_path / "x.npy", rows)
+    (tmp_path / "x.csv").write_text("text\n" + "\n".join(f"sentence {row}" for row in range(6)))
+    pd.DataFrame({"path": ["ask.wav"], "vector": list(rows[4:5] + 1e-3)}).to_parquet(tmp_path / "q.parquet")
+    page = tmp_path / "page.html"
+    done = dml("search", head, tmp_path / "x.npy", tmp_path / "q.parquet", "-o", page, "-k", 2)
+    assert done.code == 0, done.err
+    text = page.read_text(encoding="utf-8")
+    assert text.index("ask.wav") < text.index("sentence 4") < text.index("</ol>")
+    assert "<img" not in text
+
+
 def test_no_file_of_the_user_is_lost_to_vectors(dml, model, head, photos, tmp_path):
     given = tmp_path / "given.npy"
     np.save(given, np.ones((4, 6)))
@@ -165,20 +132,3 @@ def test_no_file_of_the_user_is_lost_to_vectors(dml, model, head, photos, tmp_pa
     (tmp_path / "labels.csv").write_text("mine")
     assert dml("embed", head, given, "-o", tmp_path / "labels.npy").code == 0
     assert (tmp_path / "labels.csv").read_text() == "mine"
-
-
-def test_what_a_model_of_vectors_cannot_take_is_said(dml, head, photos, tmp_path):
-    given = np.ones((5, 6))
-    given[3, 2] = np.nan
-    np.save(tmp_path / "nan.npy", given)
-    np.save(tmp_path / "wide.npy", np.ones((5, 7)))
-    error = lambda *places: dml("embed", head, *places, "-o", tmp_path / "v.npy").err  # noqa: E731
-    assert "nan.npy: vector 3 (from 0) contains infinity or NaN" in error(tmp_path / "nan.npy")
-    assert "wide.npy: expected vectors of 6 numbers, got 7" in error(tmp_path / "wide.npy")
-    for places in [(tmp_path / "nan.npy", tmp_path / "wide.npy"), (photos,)]:
-        said = (
-            f"takes vectors of 6 numbers: expected one file (.npy, .npz, .parquet), got {', '.join(map(str, places))}"
-        )
-        assert said in error(*places)
-    searched = dml("search", head, photos, photos, "-o", tmp_path / "page.html")
-    assert "this model does not take images (image_shape is [6])" in searched.err

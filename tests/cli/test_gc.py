@@ -69,10 +69,3 @@ def test_what_a_study_refers_to_since_it_was_listed_stays(dml, disk, monkeypatch
     done = dml("gc", answer="y\n")
     assert "Remove these 2" in done.out
     assert disk.removed == [later]
-
-
-def test_with_nothing_to_remove_it_does_not_ask(dml, disk):
-    disk.found.clear()
-    done = dml("gc")
-    assert done.code == 0
-    assert done.out.startswith("nothing to remove")

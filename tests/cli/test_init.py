@@ -55,13 +55,6 @@ def deps(stage: dict) -> list[str]:
     return [path for path in found if not path.startswith(("data/", "results"))]
 
 
-def test_a_folder_is_created_and_named(dml, empty):
-    done = dml("init", "my/project")
-    assert done.code == 0, done.err
-    assert find_project(empty / "my/project").root == empty / "my/project"
-    assert "cd my/project" in done.out
-
-
 def test_in_git_dvc_uses_it_and_gitignore_keeps_its_lines(dml, empty):
     (empty / ".git").mkdir()
     (empty / ".gitignore").write_text("*.tmp\n/store/")
@@ -73,15 +66,6 @@ def test_in_git_dvc_uses_it_and_gitignore_keeps_its_lines(dml, empty):
     assert lines[:2] == ["*.tmp", "/store/"]
     assert lines.count("/store/") == 1
     assert "/results/" in lines
-
-
-def test_dvc_that_was_set_up_stays(dml, empty):
-    (empty / ".dvc").mkdir()
-    (empty / ".dvc/config").write_text("[core]\n    remote = team\n")
-    (empty / ".dvcignore").write_text("*.raw\n")
-    assert dml("init").code == 0
-    assert (empty / ".dvc/config").read_text() == "[core]\n    remote = team\n"
-    assert (empty / ".dvcignore").read_text() == "*.raw\n"
 
 
 def test_nothing_is_overwritten(dml, empty):
@@ -117,22 +101,6 @@ def test_no_project_where_it_would_hide_or_overwrite_files_of_a_person(dml, empt
     assert (empty / ".gitignore").read_text() == ignored
 
 
-def test_folders_that_are_empty_or_ignored_already_are_in_nobodys_way(dml, empty):
-    for name in ("data/wood", "report", "store"):
-        (empty / name).mkdir(parents=True)
-    (empty / "data/wood/oak.png").write_text("mine")
-    (empty / ".gitignore").write_text("/data/\n")
-    assert dml("init").code == 0
-
-
-def test_where_nothing_can_be_written_the_message_names_the_place(dml, empty):
-    (empty / "file").touch()
-    done = dml("init", "file/project")
-    assert done.code == 1
-    assert f"Not a directory: '{empty}/file/project/dvc.yaml'" in done.err
-    assert files(empty) == {"file"}
-
-
 @pytest.mark.parametrize(("where", "said"), [(".", "is a project already"), ("below/it", "is in the project")])
 def test_no_project_in_a_project(dml, empty, where, said):
     dml("init")
@@ -142,12 +110,6 @@ def test_no_project_in_a_project(dml, empty, where, said):
     assert said in done.err
     assert str(empty / "pipelines/studies") in done.err
     assert files(empty) == before
-
-
-def test_outside_a_project_commands_say_how_to_write_one(dml, empty):
-    done = dml("check", "quickstart")
-    assert done.code == 1
-    assert "`dml init` writes one into a folder" in done.err
 
 
 def test_a_clone_has_the_same_pipeline():
@@ -181,18 +143,3 @@ def test_a_stage_runs_beside_modules_that_are_called_as_pythons(dml, empty):
     done = subprocess.run(command, cwd=empty, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "random.py" in (empty / "data/.versions/sweep.json").read_text(), "a part may be in it"
-
-
-def test_parts_of_the_projects_own_are_found(dml, empty):
-    dml("init")
-    (empty / "my_own_part.py").write_text(
-        "import torch\n\n\nclass Flat(torch.nn.Module):\n"
-        "    def forward(self, embeddings, labels, indices_tuple=None):\n        return embeddings.pow(2).mean()\n"
-    )
-    (empty / "pipelines/studies/own.yaml").write_text(
-        "title: Own\ndatasets: [digits]\nlosses: [my_own_part.Flat]\nseeds: [0]\nsearch: {sampler: fixed}\n"
-        "training: {backbone: mlp, steps: 2, batch: {classes: 2, per_class: 4}}\n"
-    )
-    done = dml("check", "own")
-    assert done.code == 0, done.err
-    assert "own: 1 cell, 1 trial" in done.out

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dml.cli.models import describe, find_model
+from dml.cli.models import find_model
 
 
 def trial(project, key, folder=True):
@@ -41,14 +41,6 @@ def of_levels(project, study, *levels, dataset=None, tuned=True):
 
 def found(*arguments, **options):
     return find_model(*arguments, **options).parent.name
-
-
-def test_a_trials_folder_and_its_model_folder(project, monkeypatch):
-    folder = trial(project, "abc123")
-    assert find_model(str(folder)) == folder
-    assert find_model(str(folder.parent)) == folder
-    monkeypatch.chdir("/")  # no project is needed
-    assert find_model(str(folder)) == folder
 
 
 def test_the_first_digits_of_a_key(project):
@@ -97,16 +89,6 @@ def test_models_for_use_are_trained_with_labels_as_given(project, levels, expect
     assert found("photos") == expected
 
 
-def test_another_noise_level_is_asked_for(project):
-    of_levels(project, "photos", U0, U2, ("asymmetric", 0.1), FILE, OTHER)
-    assert found("photos", noise="uniform") == "uniform-0.0"
-    assert found("photos", noise="uniform-0.2") == "uniform-0.2"
-    assert found("photos", noise="asymmetric") == "asymmetric-0.1"
-    assert found("photos", noise="label_file:people") == "label_file-people-0.3"
-    with pytest.raises(ValueError, match=r"no results of 'uniform-0\.3'; did you mean 'uniform-0\.2'"):
-        find_model("photos", noise="uniform-0.3")
-
-
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
@@ -118,13 +100,6 @@ def test_another_noise_level_is_asked_for(project):
 def test_a_study_without_labels_as_given_says_so(project, levels, expected):
     of_levels(project, "photos", *levels)
     with pytest.raises(ValueError, match=expected):
-        find_model("photos")
-
-
-def test_no_other_level_takes_the_place_of_models_that_are_missing(project):
-    of_levels(project, "photos", U0, U2)
-    (project / "store/trials/uniform-0.0/model/model.json").unlink()
-    with pytest.raises(ValueError, match="none of its 1 confirmed trials with these labels has a model"):
         find_model("photos")
 
 
@@ -150,43 +125,6 @@ def test_scores_of_several_class_splits_do_not_compare(project):
         rows.append((f"{cell}{number % 2}", cell, "confirm", 0, "finished", score))
     results(project, "folds", *rows, split=[0, 1] * 4)
     assert find_model("folds") == folders["even0"]
-
-
-def test_a_model_of_made_noise_is_called_that(project):
-    folder = trial(project, "abc123")
-    assert describe(folder).endswith(": mlp, 5 numbers")
-    for noise, said in (({"model": "given", "rate": 0.2}, False), ({"model": "uniform", "rate": 0.2}, True)):
-        (folder.parent / "spec.json").write_text(json.dumps({"spec": {"noise": noise}}))
-        assert ("uniform-0.2" in describe(folder)) == said
-
-
-def test_a_study_without_models_or_results_says_what_to_run(project):
-    results(project, "published", ("gone", "a", "confirm", 0, "finished", 0.3))
-    with pytest.raises(ValueError, match="DML_SNAPSHOTS=off dml run published"):
-        find_model("published")
-    with pytest.raises(ValueError, match="study 'tiny' has no results here: run it with `dml run tiny`"):
-        find_model("tiny")
-
-
-def test_a_folder_of_images_does_not_hide_the_study_of_its_name(project, monkeypatch):
-    folder = trial(project, "a0")
-    results(project, "photos", ("a0", "a", "confirm", 0, "finished", 0.3))
-    (project / "photos").mkdir()
-    monkeypatch.chdir(project)
-    assert find_model("photos") == folder
-    with pytest.raises(ValueError, match=r"no trained model: expected model\.json"):
-        find_model("./photos")
-
-
-def test_what_is_nothing_of_these_is_refused(project, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="expected a trial's folder, digits of its key"):
-        find_model("nothing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"expected model\.json and model\.safetensors"):
-        find_model(str(tmp_path / "empty"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="Studies and keys are found in a project only"):
-        find_model("tiny")
 
 
 def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatch, tmp_path):

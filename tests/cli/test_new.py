@@ -1,12 +1,13 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
+import re
 import shutil
 from dataclasses import replace
-from typing import ClassVar
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-import torch
 import yaml
 from PIL import Image
 
@@ -15,19 +16,10 @@ from dml.cli import proposal
 from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.survey import survey
-from dml.types import Resize
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = {"root": "x"}
-
-
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_the_name_of_a_group_is_refused(dml, project, photos, force):
-    done = dml("new", "paper-eps", photos, *force)
-    assert done.code == 1
-    assert done.err == "error: 'paper-eps' stands for the studies of a paper: choose another name\n"
-    assert not (project / "pipelines/studies/paper-eps.yaml").exists()
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_study_is_written_and_described(dml, project, photos):
@@ -51,19 +43,6 @@ def test_a_study_is_written_and_described(dml, project, photos):
     assert "download" not in done.err
 
 
-def test_with_few_classes_the_study_offers_to_test_each(dml, project, photos, monkeypatch):
-    dml("new", "mine", photos)
-    path = project / "pipelines/studies/mine.yaml"
-    assert load_study(path).class_splits == 1
-    path.write_text(path.read_text().replace("# class_splits:", "class_splits:"))
-    assert load_study(path).folds
-    checked = dml("check", "mine")
-    assert checked.code == 0, checked.err
-    monkeypatch.setattr(proposal, "FEW", 5)
-    assert dml("new", "more", photos).code == 0
-    assert "class_splits" not in (project / "pipelines/studies/more.yaml").read_text()
-
-
 def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     before = (project / "pipelines/studies/tiny.yaml").read_text()
     done = dml("new", "tiny", photos)
@@ -73,16 +52,6 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     assert (project / "pipelines/studies/tiny.yaml").read_text() == before
     assert dml("new", "tiny", photos, "--force").code == 0
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
-
-
-def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos):
-    """They are of other images, and the estimate would count with them."""
-    (project / "data/mine").mkdir(parents=True)
-    (project / "data/mine/pack.json").write_text('{"mine": {"folder": "gone"}}')
-    done = dml("new", "mine", photos)
-    assert done.code == 0, done.err
-    assert not (project / "data/mine").exists()
-    assert f"deleted: {project}/data/mine" in done.err
 
 
 def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
@@ -103,24 +72,6 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
-def test_what_is_left_out_is_said_by_new_check_and_the_study(dml, project, photos, tmp_path):
-    folder = tmp_path / "odd"
-    shutil.copytree(photos, folder)
-    for number, ending in ((3, ""), (4, ".jpg_large")):
-        for path in (folder / f"kind{number}").iterdir():
-            path.rename(path.with_suffix(ending))
-    shutil.copy(folder / "kind0/0.png", folder / "kind5/copy.png")
-    done = dml("new", "odd", folder)
-    assert done.code == 0, done.err
-    said = "16 files are left out, not named as an image: 8 without an ending, 8 .jpg_large. 2 folders without an image"
-    crossing = "identical images: 1 in both train and test (1 of them with different labels)"
-    text = (project / "pipelines/studies/odd.yaml").read_text()
-    for line in (f"{said}: kind3, kind4", crossing):
-        assert line in done.out.splitlines()
-        assert f"# {line}" in text.splitlines()
-    assert f"  odd: {said}: kind3, kind4" in dml("check", "odd").out.splitlines()
-
-
 def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
     """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
     folder = tmp_path / "odd"
@@ -136,50 +87,6 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_
     assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
 
 
-@pytest.mark.parametrize("sign", ["\n", "\x85", "\u2028", "\x07"])
-def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, tmp_path):
-    folder = tmp_path / f"a{sign}seeds: [7]"
-    shutil.copytree(photos, folder)
-    assert dml("new", "broken", folder).code == 0
-    study = load_study(project / "pipelines/studies/broken.yaml")
-    assert (study.datasets[0].settings, study.seeds) == ({"root": str(folder)}, [0, 1, 2])
-
-
-def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
-    folder = tmp_path / "a\udc80"
-    shutil.copytree(photos, folder)
-    assert r"a\x80': the name is not UTF-8" in dml("new", "broken", folder).err
-    assert not (project / "pipelines/studies/broken.yaml").exists()
-
-
-def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, tmp_path):
-    folder = tmp_path / "alike"
-    shutil.copytree(photos, folder)
-    for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
-        (folder / f"kind{number}").rename(folder / name)
-    done = dml("new", "alike", folder)
-    line = "these class names differ only in spaces, case or Unicode form: ' owl', 'Owl'"
-    assert line in done.out.splitlines()
-    assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
-
-
-def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, tmp_path):
-    """Letters with accents come as one character from most systems, and as two from some file systems."""
-    folder = tmp_path / "alike"
-    shutil.copytree(photos, folder)
-    for number, name in ((0, "caf\u00e9"), (1, "cafe\u0301")):
-        (folder / f"kind{number}").rename(folder / name)
-    out = dml("new", "alike", folder).out
-    assert r"differ only in spaces, case or Unicode form: 'cafe\u0301', 'caf\xe9'" in out
-
-
-def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, tmp_path):
-    folder = tmp_path / 'a "b": {c} # d é'
-    shutil.copytree(photos, folder)
-    assert dml("new", "quoted", folder).code == 0
-    assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].settings == {"root": str(folder)}
-
-
 def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
     """No query has a match, so that every trial would end without a score."""
     folder = tmp_path / "singles"
@@ -193,15 +100,6 @@ def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
     assert not (project / "pipelines/studies/singles.yaml").exists()
     shutil.copy(photos / "kind3/1.png", folder / "kind3")
     assert dml("new", "singles", folder).code == 0
-
-
-def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, tmp_path):
-    folder = tmp_path / "singles"
-    shutil.copytree(photos, folder)
-    for path in folder.glob("kind[012]/[1-9].png"):  # those that train
-        path.unlink()
-    assert dml("new", "singles", folder).code == 0
-    assert load_study(project / "pipelines/studies/singles.yaml").search.sampler == "fixed"
 
 
 @pytest.mark.parametrize("with_root", [True, False])
@@ -249,60 +147,11 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     (tmp_path / "own.csv").write_text("path,breed\nx.png,a\n")
     done = dml("new", "mine", tmp_path / "own.csv")
     assert "no column 'fine'. Choices: breed. `--column 'fine=...'` reads another column as 'fine'" in done.err
-    (tmp_path / "x.npy").touch()
-    done = dml("new", "mine", tmp_path / "x.npy")
-    assert done.code == 1
-    assert "the dataset `features`" in done.err
     assert not (project / "pipelines/studies/mine.yaml").exists()
-
-
-@pytest.mark.parametrize("name", ["a/b", "", ".hidden", "a b"])
-def test_a_name_that_is_no_files_name_is_refused(dml, project, photos, name):
-    assert dml("new", name, photos).code == 2
-
-
-def test_a_folder_without_class_folders_is_refused(dml, project, photos):
-    done = dml("new", "flat", photos / "kind0")
-    assert done.code == 1
-    assert "expected <class>/<image>" in done.err
-    assert not (project / "pipelines/studies/flat.yaml").exists()
-
-
-def test_too_few_classes_are_refused_with_a_way_out(dml, project, photos, tmp_path):
-    for number in range(2):
-        shutil.copytree(photos / f"kind{number}", tmp_path / f"two/kind{number}")
-    done = dml("new", "two", tmp_path / "two")
-    assert done.code == 1
-    assert "2 classes (level 'fine'), of which 1 can train" in done.err
-    assert "at least 4 classes" in done.err
 
 
 def propose(folder, gpu=False):
     return proposal.propose(survey(sources.build("imagefolder", root=str(folder)), folder), gpu)
-
-
-def test_too_few_classes_are_not_tuned(photos, tmp_path):
-    for number in range(4):  # two train, so one would fit
-        shutil.copytree(photos / f"kind{number}", tmp_path / f"few/kind{number}")
-    found = propose(tmp_path / "few")
-    assert not found.tune
-    assert found.classes == 2
-    text = proposal.study_text(
-        "few", OPTIONS, survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
-    )
-    assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}  # a recipe tunes nothing then
-
-
-def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
-    found = propose(photos, gpu=True)
-    text = proposal.study_text(
-        "few", OPTIONS, survey(sources.build("imagefolder", root=str(photos)), photos), found, ["a"]
-    )
-    content = yaml.safe_load(text)
-    assert content["datasets"][0]["resize"] == "network"
-    assert study_from(content, "few").datasets[0].resize == 224
-    assert content["training"]["backbone"] == {"name": "torchvision", "settings": {"name": "resnet50"}}
-    assert content["resources"] == {"gpus_per_trial": 1}
 
 
 def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):
@@ -334,67 +183,8 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     assert found.why.endswith("no pretrained one is here: install it")
 
 
-def test_many_classes_with_few_images_each_get_proxies_and_a_memory(photos, monkeypatch):
-    looked = survey(sources.build("imagefolder", root=str(photos)), photos)
-    assert propose(photos).memory == 0
-    monkeypatch.setattr(proposal, "MANY", 3)
-    found = propose(photos)
-    content = yaml.safe_load(proposal.study_text("many", {"root": str(photos)}, looked, found, [found.why]))
-    losses = {loss.name: loss for loss in study_from(content, "many").losses}
-    assert "proxy_anchor" in losses
-    size = losses["info_nce"].settings["memory"]["size"]
-    assert size == found.memory == looked.per_class("train").sum() // 2
-
-
-def test_what_fewer_pixels_save_and_cost_is_measured_on_the_networks_features(photos, monkeypatch):
-    monkeypatch.setattr(proposal, "PRETRAINED", "small")
-    monkeypatch.setattr(models, "find", lambda name: Small)
-    monkeypatch.setattr(models, "pixels_of", lambda networks: Resize(32, "bicubic"))
-    monkeypatch.setattr(models, "build", lambda name, embedding_size, image_size: Small())
-    monkeypatch.setattr(proposal, "FEWER", (64, 16))
-    monkeypatch.setattr(proposal, "COMPARED", (4, 3))
-    source = sources.build("imagefolder", root=str(photos))
-    found = survey(source, photos)
-    line = proposal.fewer_pixels(source, photos, found)
-    assert "12 images of 4 classes" in line
-    assert "64 take" not in line, "more pixels than the network's own save nothing"
-    assert sorted({shape[-1] for shape in Small.seen}) == [16, 32]
-    monkeypatch.setattr(proposal, "COMPARED", (1, 3))
-    assert proposal.fewer_pixels(source, photos, found) == ""
-
-
-class Small(torch.nn.Module):
-    """A network whose features are the mean colours."""
-
-    seen: ClassVar[list] = []
-
-    @property
-    def backbone(self):
-        return self
-
-    @classmethod
-    def statistics(cls):
-        return {"mean": [0.5], "std": [0.5]}
-
-    def forward(self, images):
-        self.seen.append(tuple(images.shape))
-        return images.mean((2, 3))
-
-
 def absent(cls, settings):
     raise ValueError("install it")
-
-
-def test_classes_of_one_image_are_not_whitened(photos, tmp_path):
-    for kind in photos.iterdir():
-        (tmp_path / "one" / kind.name).mkdir(parents=True)
-        shutil.copy(next(kind.glob("*.png")), tmp_path / "one" / kind.name)
-    assert not propose(tmp_path / "one").whitening
-
-
-@pytest.mark.parametrize(("seconds", "steps"), [(None, 1000), (3000.0, 1000), (6000.0, 500), (6100.0, 400), (1e9, 200)])
-def test_fewer_steps_are_proposed_for_a_long_study(seconds, steps):
-    assert proposal.fewer_steps(1000, seconds) == steps
 
 
 def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):
@@ -416,16 +206,49 @@ def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):
     assert not own.exists()
 
 
-def test_a_name_that_is_a_number_to_yaml(dml, project, photos):
-    assert dml("new", "2024", photos).code == 0
-    assert load_study(project / "pipelines/studies/2024.yaml").datasets[0].label == "2024"
+@pytest.fixture
+def texts(tmp_path):
+    """300 vectors of 40 numbers and 10 classes, of which some rows have the same text, as `new` may be given them."""
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(10), 30)
+    vectors = (3 * random.normal(size=(10, 40))[classes] + random.normal(size=(300, 40))).astype(np.float32)
+    table = pd.DataFrame({"text": [f"text {row % 7}" for row in range(300)], "label": [f"k{k}" for k in classes]})
+    np.save(tmp_path / "x.npy", vectors)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.assign(vector=list(vectors)).to_parquet(tmp_path / "both.parquet", index=False)
+    pd.concat([table, pd.DataFrame(vectors).add_prefix("e")], axis=1).to_csv(tmp_path / "both.csv", index=False)
+    return tmp_path
 
 
-def test_images_none_of_which_can_be_decoded(dml, project, tmp_path):
-    for name in ("a/0.jpg", "a/1.jpg", "b/0.jpg", "b/1.jpg"):
-        path = tmp_path / "broken" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("version https://git-lfs.github.com/spec/v1")
-    done = dml("new", "broken", tmp_path / "broken")
-    assert done.code == 1
-    assert "4 of 4 images are corrupt" in done.err
+@pytest.mark.parametrize("words", [["x.npy", "--labels", "t.csv"], ["both.parquet"], ["both.csv"]])
+def test_a_study_of_vectors_fits_them(dml, project, texts, words):
+    done = dml("new", "texts", *(texts / word if "." in word else word for word in words))
+    assert done.code == 0, done.err
+    assert "300 vectors of 10 classes" in done.out
+    assert re.search(r"an audit of these vectors: some [0-9.]+% of the labels look wrong", done.out)
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    dataset, batch = study.datasets[0], study.training.batch
+    assert (dataset.name, dataset.settings["columns"]) == ("features", {"fine": "label", "path": "text"})
+    assert (study.training.embedding_size, study.training.backbone) == (40, "identity"), "no head shorter than vectors"
+    assert batch.classes <= 3, "half of the five classes that train tune"
+    source = sources.build("features", **dataset.settings)
+    assert source.vectors(texts).shape == (300, 40)
+    assert [record["path"] for record in source.images(texts)][6:8] == ["text 6", "text 0"]
+
+
+def test_vectors_without_labels_say_what_is_missing(dml, project, texts):
+    done = dml("new", "texts", texts / "x.npy")
+    assert done.code == 2
+    assert "--labels" in done.err
+    assert dml("new", texts / "t.csv", "--labels", texts / "t.csv").code == 1, "texts are no vectors"
+
+
+def test_the_example_of_the_page_about_vectors(dml, project, monkeypatch):
+    page = (ROOT / "docs/vectors.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(project)
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    words = re.search(r"^dml (new .*?) +#", page, re.MULTILINE)[1].split()
+    assert dml(*words).code == 0
+    study = load_study(project / "pipelines/studies/texts.yaml")
+    assert study.training.embedding_size == np.load("texts.npy").shape[1]
+    assert dml("check", "texts").code == 0

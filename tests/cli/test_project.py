@@ -4,24 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 from ruamel.yaml import YAML
 
-from dml.cli.project import Project, choose, find_project, studies_of
+from dml.cli.project import Project, choose, studies_of
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_project_is_found_from_a_folder_inside(project):
-    assert find_project(project / "pipelines/studies") == Project(project)
-    assert find_project() == Project(project)
-
-
-def test_a_folder_with_only_some_of_the_files_is_no_project(project):
-    (project / "params.yaml").unlink()
-    with pytest.raises(ValueError, match=r"expected a folder with dvc\.yaml, params\.yaml and pipelines/studies"):
-        find_project()
 
 
 def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():
@@ -29,11 +17,6 @@ def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():
     assert found[-1] == "quickstart"
     assert found.count("eps-table1") == 1
     assert not [name for name in found if name.endswith(("-cub200", "-cars196"))]
-
-
-def test_a_paper_without_studies_is_named(project):
-    with pytest.raises(ValueError, match="paper-eps: expected a study whose name begins with eps-"):
-        studies_of(Project(project), ["paper-eps"])
 
 
 def test_a_study_may_be_named_by_its_file(project, monkeypatch):
@@ -59,7 +42,7 @@ def test_choosing_keeps_the_comments(project):
     assert Project(project).chosen() == ["other", "tiny"]
 
 
-@pytest.mark.parametrize("name", ["1e3", "0o17", "09", "1E-5", "2024-01-01", "1_000", "0x1f", "yes", "null", "1.5.2"])
+@pytest.mark.parametrize("name", ["1e3", "0o17", "2024-01-01", "yes"])
 def test_dvc_reads_the_name_of_each_chosen_study_as_it_is(project, name):
     """DVC reads YAML 1.2, in which `0o17` is 15, and PyYAML writes and reads YAML 1.1."""
     text = (project / "pipelines/studies/tiny.yaml").read_text()
@@ -94,10 +77,3 @@ def test_modules_of_the_project_hide_none_of_pythons(project):
     for code in ("import random", again):
         assert Project(project).run("-c", code, check=False) == 0
     assert Project(project).run("-c", again, "dvc", check=False) == 3
-
-
-def test_a_program_that_fails_is_a_failure_of_the_command(project):
-    with pytest.raises(typer.Exit) as raised:
-        Project(project).run("-c", "raise SystemExit(3)")
-    assert raised.value.exit_code == 1
-    assert Project(project).run("-c", "raise SystemExit(3)", check=False) == 3

@@ -1,16 +1,12 @@
 """`dml recommend`: the rate that it takes, and what it prints and writes."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from dml.cli.noise_rate import audited_rate
 from dml.files import write_json
 
-ROOT = Path(__file__).parents[2]
 NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
 
 
@@ -50,20 +46,6 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
     )
 
 
-def test_a_review_comes_before_the_first_guess(tmp_path):
-    def rate(dataset="digits"):
-        found = audited_rate(tmp_path, dataset)
-        return found and found.value
-
-    assert rate() is None
-    write_json(tmp_path / "summary.json", {"dataset": "digits", "rate": {"guess": 0.3, "sure": 0.1}, "review": None})
-    assert (rate(), rate("mnist")) == (0.3, None)
-    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": {"rate": 0.25, "low": 0.2}})
-    assert rate() == 0.25
-    (tmp_path / "summary.json").write_text("[]")
-    assert rate() is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -78,17 +60,3 @@ def test_errors_name_the_choices(dml, swept, arguments, message):
     assert (done.code, done.out) == (1, "")
     assert message in done.err
     assert done.err.count("\n") == 1
-
-
-def test_a_study_without_results_says_what_to_run(dml, project):
-    assert "study 'tiny' has no finished trials" in dml("recommend", NAME).err
-
-
-def test_published_results_need_no_training(dml, project):
-    name = "noise-half"
-    for study in (name, "noise-omniglot"):
-        shutil.copy(ROOT / f"pipelines/studies/{study}.yaml", project / "pipelines/studies")
-    shutil.copytree(ROOT / "docs/results" / name, project / "docs/results" / name)
-    done = dml("recommend", name, "--rate", 0.368)
-    assert "The only method with results at this rate." in done.out
-    assert "Published results, of commit" in done.out

@@ -12,7 +12,6 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 from dml import models
-from dml.cli.refit import _shown
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import write_json
@@ -181,31 +180,3 @@ def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, u
     done = dml("refit", NAME, *arguments)
     assert done.code == code
     assert message in done.err.replace("\n", " ").replace("│", "").replace("  ", " ")
-
-
-def test_a_terminal_shows_a_bar_and_a_file_lines(monkeypatch, capsys):
-    with _shown("tiny") as progress:
-        monkeypatch.setattr("time.monotonic", lambda: 1e9)  # long after the first call
-        progress(3, 10)
-        monkeypatch.setattr("time.monotonic", lambda: 2e9)
-        progress(6, 10)
-    assert "training tiny, step: 6 of 10" in capsys.readouterr().err
-    monkeypatch.undo()
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with _shown("tiny") as progress:
-        progress(6, 10)
-    assert "6/10" in capsys.readouterr().err
-
-
-def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untracked):
-    done = dml("refit", NAME, "--rate", 0)
-    assert programs == [("-m", "dml.pipeline", stage, NAME) for stage in ("resolve", "download", "pack")]
-    assert done.code == 1
-    assert "pack.json: missing" in done.err
-
-
-def test_onnx_without_its_packages_says_what_to_install(dml, swept, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    done = dml("refit", NAME, "--rate", 0, "--onnx")
-    assert done.code == 1
-    assert "pip install -c constraints.txt -e '.[onnx]'" in done.err

@@ -19,7 +19,7 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     assert done.code == 0
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["other"]}
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
-    assert programs == [("-m", "dvc", "repro")]
+    assert programs == [("-m", "dml.pipeline.repro")]
     assert f"file://{project}/report/index.html" in done.out
 
 
@@ -70,12 +70,6 @@ def test_nothing_starts_while_a_file_of_a_person_is_where_outputs_go(dml, projec
     assert (project / name).read_text() == "mine"
     assert (project / "params.yaml").read_text() == before
     assert not (project / "pipelines/audits").exists()
-
-
-def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
-    assert dml("run").out.startswith("tiny: 2 cells")
-    assert programs == [("-m", "dvc", "repro")]
-    assert (project / "params.yaml").read_text() == "# a comment\nstudies:\n- tiny\n"
 
 
 @pytest.mark.parametrize("arguments", [["run", "tiny"], ["audit", "tiny"]])
@@ -135,16 +129,6 @@ def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monk
         pass
 
 
-def test_an_interrupted_run_says_what_resumes_it(dml, project, monkeypatch):
-    program = "import os, signal; os.kill(os.getppid(), signal.SIGINT); raise SystemExit(255)"
-    start = Project.run
-    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
-    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
-    done = dml("run")
-    assert done.code == 130
-    assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
-
-
 STAGE = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -172,44 +156,10 @@ def test_a_termination_interrupts_the_stage_that_runs(dml, project, monkeypatch)
     assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
 
 
-def test_a_chosen_study_that_has_no_file_any_more(dml, project, programs):
-    (project / "params.yaml").write_text("studies: [gone]\n")
-    done = dml("run")
-    assert (done.code, programs) == (1, [])
-    assert done.err == "error: params.yaml names 'gone', which has no file: remove it there, or run another study\n"
-    assert dml("run", "tiny").code == 0
-
-
-def test_several_studies_are_published_in_turn(dml, project, programs):
-    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
-    assert dml("publish", "other", "tiny").code == 0
-    assert [command[-1] for command in programs] == ["other", "tiny"]
-
-
 @pytest.mark.parametrize("command", [("run", "tinny"), ("publish", "tiny", "tinny")])
 def test_an_unknown_study_starts_nothing(dml, project, programs, command):
     assert dml(*command).code == 1
     assert programs == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (
-            ["report"],
-            (
-                "-m",
-                "dml.pipeline",
-                "report",
-            ),
-        ),
-        (["publish", "tiny"], ("-m", "dml.pipeline", "publish", "tiny")),
-        (["why", "tiny"], ("-m", "dml.pipeline", "why", "tiny")),
-    ],
-)
-def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):
-    assert dml(*arguments).code == 0
-    assert programs == [expected]
 
 
 @pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b", "tiny.lock", "_index", "x" * 101])

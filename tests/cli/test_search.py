@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from dml.cli.nearest import nearest
@@ -28,12 +27,6 @@ def test_the_nearest_are_those_of_a_plain_loop_without_the_query_itself():
         np.testing.assert_allclose([neighbour.distance for neighbour in one.neighbours], [d for d, _ in expected])
     assert found[0].neighbours[0].path.stem == "7"
     assert found[1].neighbours[0].distance == 0.0
-
-
-def test_fewer_images_than_asked_for():
-    gallery = Embedded([Path("/g/0.png"), Path("/g/1.png")], np.eye(2, dtype=np.float32))
-    (found,) = nearest(Embedded([Path("/g/0.png")], gallery.vectors[:1]), gallery, 10)
-    assert [neighbour.path.stem for neighbour in found.neighbours] == ["1"]
 
 
 def test_the_page_contains_all_that_it_shows(dml, model, photos, tmp_path):
@@ -80,22 +73,3 @@ def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp
     Path("search.html").unlink()
     for _ in range(2):
         assert dml("search", model, photos, query).code == 0
-
-
-def test_a_missing_query_is_a_wrong_command_line(dml, model, photos):
-    assert dml("search", model, photos, photos / "none.png").code == 2
-
-
-@pytest.mark.parametrize("command", ["search", "embed"])
-def test_a_place_that_cannot_be_written_is_named_before_anything_is_embedded(
-    command, dml, model, photos, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("dml.cli.vectors.embed_files", lambda *_: pytest.fail("embedded"))
-    (tmp_path / "file").write_text("")
-    (tmp_path / "folder.npy").mkdir()
-    queries = [photos / "kind2/3.png"] * (command == "search")
-    for out in (tmp_path / "file/out.npy", tmp_path / "folder.npy"):
-        done = dml(command, model, photos, *queries, "-o", out)
-        assert done.code == 1
-        assert done.err.startswith("error: ")
-        assert done.err.endswith(f"'{out}'\n")

@@ -1,13 +1,10 @@
 """`dml status`: the last lines that sweeps wrote."""
 
 import json
-import platform
 import subprocess
 import sys
 import threading
 import time
-
-import pytest
 
 from dml.sweep.progress import status
 from dml.sweep.progress import text as progress_text
@@ -38,22 +35,9 @@ def write(project, **changes):
     (folder / "tiny.json").write_text(json.dumps({**NOW, "updated": time.time(), **changes}))
 
 
-def test_no_sweep_has_run(dml, project):
-    done = dml("status")
-    assert (done.code, done.out) == (0, f"no sweep has run in {project / 'store'}\n")
-
-
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
-
-
-def test_clocks_of_other_machines_are_not_compared_with_this_one(dml, project):
-    for hours in (-30, 30):
-        write(project, host="another", updated=time.time() + 3600 * hours)
-        assert "1 running" in dml("status").out
-    write(project, host=platform.node(), updated=time.time() - 3600)
-    assert "no update for 3600 s" in dml("status").out
 
 
 def test_the_answer_needs_no_heavy_import():
@@ -63,56 +47,6 @@ def test_the_answer_needs_no_heavy_import():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
     assert (store.FINISHED, store.FAILED, store.PRUNED) == progress_text.ENDED
-
-
-def test_watching_looks_again_and_again_until_ctrl_c(dml, project, monkeypatch):
-    write(project)
-    looks = []
-
-    def sleep(seconds):
-        looks.append(seconds)
-        if len(looks) == 2:
-            raise KeyboardInterrupt
-        write(project, finished=3)
-
-    monkeypatch.setattr(status.time, "sleep", sleep)
-    done = dml("status", "--watch")
-    assert done.code == 130
-    assert [line.split(", ")[1] for line in done.out.splitlines() if line] == ["2/4 trials", "3/4 trials"]
-
-
-def test_on_a_terminal_running_sweeps_are_tables(project, monkeypatch, capsys):
-    write(project)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        status.live(project / "store", 1.0)
-    assert "best cells so far" in capsys.readouterr().out
-
-
-def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_path):
-    there = tmp_path / "bucket/sweeps/elsewhere"
-    there.mkdir(parents=True)
-    (there / "far.json").write_text(json.dumps({**NOW, "study": "far", "host": "elsewhere", "updated": 0}))
-    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
-    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
-    done = dml("status", "--watch")
-    assert done.out.startswith("far: 1/2 cells, 2/4 trials, 1 running")
-    assert "(on elsewhere, in file://" in done.out
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "far: 1/2 cells" in dml("status", "--watch").out
-
-
-def test_another_store_of_this_host_is_shown_too(dml, project, tmp_path):
-    here = {"host": platform.node(), "store": str(project / "store")}
-    write(project, **here)
-    for folder, root in (("own", here["store"]), ("other", "/elsewhere/store")):
-        there = tmp_path / "bucket/sweeps" / folder
-        there.mkdir(parents=True)
-        (there / "tiny.json").write_text(json.dumps({**NOW, **here, "store": root, "updated": 0, "finished": 3}))
-    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
-    lines = dml("status").out.splitlines()
-    assert [line.split(", ")[1] for line in lines] == ["3/4 trials", "2/4 trials"]  # the other store's, and this one's
 
 
 def test_a_storage_that_does_not_answer_holds_nothing_up(dml, project, monkeypatch):

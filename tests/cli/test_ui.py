@@ -26,24 +26,7 @@ def test_the_projects_database_is_served_without_processes_for_jobs(dml, project
     assert os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
 
 
-def test_without_runs_it_says_how_to_get_some(dml, project, programs):
-    assert "no study has runs yet: dml run" in dml("ui").out
-    assert programs
-
-
 def test_a_server_that_runs_already_is_named_and_none_is_started(dml, project, programs, monkeypatch, tracked):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
     assert "quickstart: http://tracking:5000/#/experiments/1/runs" in dml("ui").out
     assert programs == []
-
-
-def test_a_server_that_does_not_answer_is_named_with_the_reason(dml, project, programs, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
-
-    def refused(server, uri):
-        raise ConnectionError(f"MLflow at {uri}: refused")
-
-    monkeypatch.setattr(connection, "ui_addresses", refused)
-    assert "http://tracking:5000   (the studies' tables are not listed: MLflow at http://tracking:5000: refused)" in (
-        dml("ui").out
-    )

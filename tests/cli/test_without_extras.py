@@ -21,13 +21,6 @@ def test_without_the_extra_the_command_says_what_to_install(package):
     assert "Traceback" not in done.stderr
 
 
-def test_an_error_of_its_own_is_not_taken_for_a_missing_package():
-    code = "import sys; sys.modules['dml.cli.main'] = None; from dml.__main__ import main; main()"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
-    assert "ModuleNotFoundError" in done.stderr
-
-
 def test_the_module_runs_as_the_command_does():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -21,9 +21,8 @@ def test_finite_and_attached(check, case, form):
     value, gradient = check.run(case.build(), x, y, check.in_all_forms(y)[form])
     assert torch.isfinite(value)
     assert torch.isfinite(gradient).all()
-    trains = case.name == "documented_example" or dml.losses.closed_form_of(case.name) is None
-    assert (value > 0) == trains, "a method in closed form trains nothing"
-    assert (gradient.abs().max() > 0) == trains
+    assert value > 0
+    assert gradient.abs().max() > 0
 
 
 DEGENERATE = {

@@ -11,10 +11,3 @@ def test_the_90_claims_have_unique_ids_that_begin_with_their_paper():
     assert all(claim.id.startswith(f"{claim.paper}-") and claim.claim for claim in claims)
     by = {kind: sum(claim.decided_by == kind for claim in claims) for kind in ("theory", "cpu", "data")}
     assert by == {"theory": 25, "cpu": 44, "data": 21}
-
-
-def test_a_claim_that_needs_data_says_which():
-    assert all(bool(claim.needs) == (claim.decided_by == "data") for claim in paper_claims().values())
-    assert paper_claims()["eps-table-6"].needs == ("cars196", "cub200")
-    assert paper_claims()["histogram-reid"].needs == ("cuhk03", "market1501")
-    assert paper_claims()["loop-table-3"].needs == ("cars196", "cub200", "sop")

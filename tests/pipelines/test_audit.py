@@ -90,26 +90,6 @@ def paths_of(folder: Path) -> list[str]:
     return pd.read_csv(folder / "audit.csv").sort_values("index")["path"].tolist()
 
 
-def test_stages_and_page_say_what_is_left_out_and_what_stands_on_both_sides(work, untracked, capsys):
-    photograph(Path("photos"))
-    shutil.copy("photos/ant/00.png", "photos/elk/copy.png")
-    Path("photos/fox").mkdir()
-    shutil.copy("photos/ant/00.png", "photos/fox/0.jpg_large")
-    said = ["1 file is left out", "identical images: 1 in both train and test (1 of them with different labels)"]
-    work(names="download pack audit")
-    printed = capsys.readouterr()
-    assert f"pets: {said[0]}" in printed.out
-    content = json.loads(Path("audit/pets/summary.json").read_text())
-    page = Path("audit/pets/index.html").read_text()
-    for text, line in zip(said, content["data"], strict=True):
-        assert line.startswith(text)
-        assert line in page
-        assert f"audit: {line}" in printed.err
-        assert line in outputs.lines(content)
-    work(names="split")
-    assert f"pets: {said[1]}" in capsys.readouterr().out
-
-
 def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
     photograph(Path("photos"))
     misplace()
@@ -176,88 +156,6 @@ def check_the_study_after_the_audit(study, done, paths, work):
     assert len(set(digests)) >= 3
 
 
-def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked):
-    skipped = importlib.import_module("dml.pipeline.audit").skipped
-    assert not skipped("pets"), "an unknown study, whose message the stage prints"
-    resolved = Path("data/pets/study.yaml")
-    resolved.parent.mkdir(parents=True)
-    resolved.write_text(STUDY + "audit: {}\n")
-    assert not skipped("pets")
-    resolved.write_text(STUDY)
-    assert skipped("pets")
-    reviews.ask(Path("pipelines/audits/pets"), 8)
-    assert not skipped("pets")
-    photograph(Path("photos"), each=4)
-    work(STUDY)
-    assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8
-    Path("audit/pets/index.html").write_text("mine")
-    with pytest.raises(ValueError, match=r"audit/pets/index\.html: dml writes there"):
-        work(STUDY, names="audit")
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ({"ant": 6, "bee": 1}, "at least two classes of 3 or more images, got 1"),
-        ({"ant": 2, "bee": 2}, "at least two classes of 3 or more images, got 0"),
-    ],
-)
-def test_classes_that_are_too_small_to_audit(work, counts, expected):
-    for kind, each in counts.items():
-        photograph(Path("photos"), [kind], each)
-    with pytest.raises(ValueError, match=expected):
-        work(STUDY + "audit: {}\n", names="download pack audit")
-    assert not Path("audit").exists()
-
-
-def test_one_class_only(work):
-    photograph(Path("photos"), ["ant"], 6)
-    work(STUDY, names="download pack")
-    with pytest.raises(ValueError, match="at least two classes, but all 6 labels are 'ant'"):
-        work(STUDY + "audit: {}\n", names="audit")
-
-
-def test_a_class_with_one_image_is_said_to_be_beyond_judgement(work, untracked):
-    photograph(Path("photos"), KINDS[:4], 6)
-    photograph(Path("photos"), ["yak"], 1)
-    work(STUDY + "audit: {}\n")
-    content = json.loads(Path("audit/pets/summary.json").read_text())
-    assert content["beyond_judgement"] == {"yak": 1}
-    assert "beyond judgement, with 1 or 2 images: yak" in outputs.lines(content)[1]
-
-
-def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
-    photograph(Path("photos"), each=6)
-    text = STUDY + "audit: {}\n"
-    work(text, names="download pack features")
-    from dml.audit import _probabilities
-
-    fitted, fit = [], _probabilities.fit
-
-    def interrupted(*arguments, **settings):
-        fitted.append(1)
-        if len(fitted) == stop:
-            raise KeyboardInterrupt
-        return fit(*arguments, **settings)
-
-    monkeypatch.setattr(_probabilities, "fit", interrupted)
-    stop = 0
-    work(text, names="audit")
-    all_fits, before = len(fitted), audit.Audit.load("audit/pets")
-    shutil.rmtree("audit")
-    shutil.rmtree("store/audits")
-    fitted.clear()
-    stop = all_fits - 2
-    with pytest.raises(KeyboardInterrupt):
-        work(text, names="audit")
-    assert not Path("audit").exists()
-    fitted.clear()
-    stop = 0
-    work(text, names="audit")
-    assert len(fitted) == 3
-    pd.testing.assert_frame_equal(audit.Audit.load("audit/pets").table(), before.table())
-
-
 def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
     photograph(Path("photos"), each=5)
     text = STUDY + "audit: {review_size: 10}\n"
@@ -306,16 +204,6 @@ def test_given_labels_are_audited_and_verified_ones_only_measure(work, untracked
     assert measured[0] == {"rate": 1 / 60, "auroc": 1.0, "average_precision": 1.0, "precision": 1.0}
 
 
-def test_the_features_of_a_named_network_and_of_the_study_are_representations(work, untracked):
-    photograph(Path("photos"), each=6)
-    text = STUDY.replace("training: {backbone: mlp", "training: {backbone: small_conv, frozen: true")
-    text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8")
-    work(text + "audit: {backbone: mlp}\n", names="download pack audit")
-    content = json.loads(Path("audit/pets/summary.json").read_text())
-    assert set(content["losses"]) == {"pixels", "small_conv", "mlp"}
-    assert content["representation"] == min(content["losses"], key=content["losses"].get)
-
-
 def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
     photograph(Path("photos"), each=8)
     shutil.move("photos/ant/03.png", "photos/bee/ant-03.png")
@@ -335,16 +223,3 @@ def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
     assert "ant-03.png" in Path("audit/pets/index.html").read_text()
     work(alone, names="audit")
     assert "training" not in capsys.readouterr().out
-
-
-def test_vectors_are_audited_as_they_are(work, untracked):
-    generator = np.random.default_rng(0)
-    labels = np.array(["ant", "bee", "cat", "dog"]).repeat(10)
-    np.save("vectors.npy", generator.normal(size=(40, 5)) + 4 * np.eye(4, 5).repeat(10, axis=0))
-    labels[0] = "dog"
-    pd.DataFrame({"fine": labels}).to_csv("labels.csv", index=False)
-    source = "{name: features, id: pets, settings: {vectors: vectors.npy, table: labels.csv}}"
-    text = f"title: Pets\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{}}\n"
-    work(text, names="download pack audit")
-    assert json.loads(Path("audit/pets/summary.json").read_text())["representation"] == "vectors"
-    assert pd.read_csv("audit/pets/audit.csv").loc[0, ["index", "suggested"]].tolist() == [0, "ant"]

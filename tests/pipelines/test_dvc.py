@@ -27,7 +27,7 @@ OF_A_PERSON = (
     "data/tiny/oak/1.png",
     "results/notes.txt",
 )
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1200)]
 
 STUDY = Path(__file__).parents[1] / "studies/every-figure.yaml"
 SECTIONS = (

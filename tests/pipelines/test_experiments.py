@@ -4,8 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
-from dvc.exceptions import InvalidArgumentError
 from dvc.utils.hydra import apply_overrides
 
 from dml.config import load_study
@@ -22,26 +20,9 @@ def studies(tmp_path):
     return tmp_path / "studies"
 
 
-def test_every_study_survives_a_change(studies):
-    paths = sorted(studies.glob("*.yaml"))
-    assert paths
-    for path in paths:
-        before = yaml.safe_load(path.read_text())
-        apply_overrides(path, ["title=Another"])
-        assert yaml.safe_load(path.read_text()) == {**before, "title": "Another"}, path.name
-
-
 def test_settings_inside_sections_and_lists_are_changed(studies):
     path = studies / "quickstart.yaml"
     apply_overrides(path, ["training.steps=100", "seeds=[0,1]", "+training.schedule=cosine", "noise.0.rates=[0.0,0.3]"])
     study = load_study(path)
     assert (study.training.steps, study.seeds, study.training.schedule) == (100, [0, 1], "cosine")
     assert study.noise[0].rates == [0.0, 0.3]
-
-
-def test_a_misspelt_setting_is_refused(studies):
-    with pytest.raises(InvalidArgumentError):
-        apply_overrides(studies / "quickstart.yaml", ["training.stepps=100"])
-    apply_overrides(studies / "quickstart.yaml", ["+training.stepps=100"])  # the plus sign adds any key
-    with pytest.raises(ValueError, match="stepps: unknown key; did you mean 'steps'"):
-        load_study(studies / "quickstart.yaml")

@@ -2,13 +2,10 @@
 
 import json
 
-import mlflow
 import numpy as np
 import pandas as pd
 import pytest
 
-from dml.config import load_study
-from dml.sweep.cost.estimate import is_prepared
 from dml.training.model_files import TrainedEmbedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -50,14 +47,6 @@ def test_a_sweep_without_its_features_says_which_stage_is_missing(work, refused)
     assert "features.json has no features 'small_conv-" in message
     assert "run `dvc repro`" in message
     assert not (work.root / "store/trials").exists()
-
-
-def test_a_study_without_its_features_is_not_prepared(work):
-    """So `dml check` estimates what it costs, instead of looking for its trials."""
-    study, root = load_study(work.root / "pipelines/studies/mine.yaml"), work.root / "data/mine"
-    assert not is_prepared(study, root)
-    work.stages("features", "mine")
-    assert is_prepared(study, root)
 
 
 def test_from_features_to_models(work):
@@ -126,23 +115,7 @@ def nearest_share(vectors, labels):
     return np.mean(labels[similarity.argmax(axis=1)] == labels)
 
 
-@pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
-def test_mlflow_serves_the_backbone_with_the_head(work):
-    uri = f"sqlite:///{work.root / 'mlflow.db'}"
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    (model,) = client.search_logged_models([client.get_experiment_by_name("dml").experiment_id])
-    mlflow.set_tracking_uri(uri)
-    images = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 1), dtype=np.uint8)
-    assert mlflow.pyfunc.load_model(model.model_uri).predict(images).shape == (5, 4)
-
-
 def test_a_second_run_computes_no_features(work):
     done = work.stage("features", "mine")
     assert done.code == 0, done.text
     assert "computed already (1797 x 64)" in done.text
-
-
-def test_a_study_without_frozen_trials_passes(work, tiny):
-    work.study("tiny", tiny)
-    work.stages("resolve download pack features", "tiny")
-    assert json.loads((work.root / "data/tiny/features.json").read_text()) == {"digits": {}}

@@ -146,29 +146,3 @@ def test_folds_test_each_class_by_its_verified_labels_and_train_on_given_ones(st
         shares.append(wrong.mean())
     assert sorted(tested) == list("abcdefgh")
     stages(table, f"  - {{name: given, rates: [{np.mean(shares):.3f}]}}", more=folds)
-
-
-def test_another_rate_says_which_is_counted(stages):
-    with pytest.raises(
-        ValueError, match=r"0\.\d+ of the labels are wrong, the rate says 0.6: expected `rates: \[0\.\d+\]`"
-    ):
-        stages(made(), "  - {name: given, rates: [0.6]}")
-
-
-def test_unverified_labels_are_evaluated_as_given_only(stages):
-    clean = "  - {name: uniform, rates: [0.0]}"
-    with pytest.raises(ValueError, match=r"none is verified: expected `evaluate_on: \[given\]`"):
-        stages(made().drop(columns="fine"), clean)
-    study = stages(made().drop(columns="fine"), clean, "given")
-    assert study.objective("pets") == "test/given/recall@1"
-    packed = trial_data.open_packed_of(Path("data/pets"), "pets")
-    data = trial_data.TrialData(packed, *[np.array([0])] * 3, 1, trial_data.split_of(Path("data/pets"), "pets"))
-    rows = data.evaluation_rows("test")
-    assert data.labels("given", rows).tolist() == packed.index["fine"].to_numpy()[rows].tolist()
-
-
-@pytest.mark.parametrize("level", ["fine", "given"])
-def test_without_given_labels(stages, level):
-    expected = "has no labels as given beside verified ones" if level == "fine" else "names 'given' labels, .* lack"
-    with pytest.raises(ValueError, match=expected):
-        stages(made().drop(columns="given"), "  - {name: given, rates: [0.2]}", level)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 pytestmark = pytest.mark.slow
 
@@ -29,21 +28,3 @@ def test_without_refitting_the_half_that_tuning_fits_is_trained(project, tiny):
     done = project.stage("report")
     assert done.code == 0, done.text
     assert "fitting half of the training classes" in (project.root / "report/studies/tiny.html").read_text()
-
-
-def test_seen_images_of_validation_classes_only_are_refused(project, refused, tiny):
-    rows = []
-    for number, name in enumerate("abcd"):
-        for image in range(4):
-            path = f"{name}{image}.png"
-            Image.fromarray(np.full((6, 6, 3), 40 * number + image, np.uint8)).save(project.root / path)
-            role = "test" if name in "cd" else "seen" if (name, image) == ("b", 0) else "train"
-            rows.append({"path": path, "fine": name, "coarse": name, "split": role})
-    pd.DataFrame(rows).to_csv(project.root / "table.csv", index=False)
-    text = tiny.replace("name: digits", "name: imagefolder\n    settings: {root: ., table: table.csv}")
-    text = text.replace("{sampler: fixed}", "{sampler: fixed, protocol: train_val_test}")
-    project.study("tiny", text.replace("{metrics", "{sets: [test, seen], metrics"))
-    project.stages("download pack split", "tiny")
-    message = refused(project.stage("sweep", "tiny"))
-    assert "evaluation.sets names 'seen', but with search.protocol 'train_val_test'" in message
-    assert not (project.root / "store/trials").exists()

@@ -5,7 +5,7 @@ import pytest
 
 from dml.training.data import open_packed_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 
 STUDY = """\
 title: Real data

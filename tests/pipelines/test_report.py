@@ -1,12 +1,9 @@
 """Which studies the report shows."""
 
-import sys
-
 import pytest
 
 from dml.config import load_study
-from dml.pipeline import early, report
-from dml.report.parallel import MANY
+from dml.pipeline import report
 
 
 @pytest.fixture
@@ -40,12 +37,3 @@ def test_results_without_a_study_are_left_out_and_named(root, capsys, text):
     said = capsys.readouterr().err
     assert said.startswith("report: results/mine: left out: ")
     assert "mine.yaml" in said
-
-
-def test_processes_start_early_where_they_draw_the_pages(root):
-    assert early.FEW < MANY
-    assert not early.starts()
-    for number in range(MANY):
-        (root / f"results/{number}").mkdir()
-        (root / f"results/{number}/trials.parquet").touch()
-    assert early.starts() == (sys.platform == "linux")

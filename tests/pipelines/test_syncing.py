@@ -35,17 +35,6 @@ def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkey
     assert capfd.readouterr().err == ""
 
 
-def test_another_wish_is_refused(nowhere, monkeypatch):
-    monkeypatch.setenv("DML_TRACKING", "no")
-    with pytest.raises(ValueError, match="DML_TRACKING: expected on or off, got 'no'"), syncing(nowhere):
-        raise AssertionError
-
-
-def test_an_error_of_the_sweep_is_its_own(nowhere):
-    with pytest.raises(ValueError, match="of the sweep"), syncing(nowhere):
-        raise ValueError("of the sweep")
-
-
 def test_ctrl_c_while_it_catches_up_ends_it(nowhere, monkeypatch):
     processes, communicate = [], subprocess.Popen.communicate
 

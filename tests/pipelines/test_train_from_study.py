@@ -37,12 +37,6 @@ def work(shared_project):
     return shared_project
 
 
-def test_a_sweep_without_its_activations_says_which_stage_is_missing(work, refused):
-    message = refused(work.stage("sweep", "mine"))
-    assert "features.json has no features 'small_conv-layers.3-" in message
-    assert "run `dvc repro`" in message
-
-
 def test_from_activations_to_whole_models(work):
     work.stages("features sweep", "mine")
     listed = json.loads((work.root / "data/mine/features.json").read_text())["digits"]
@@ -63,10 +57,3 @@ def test_from_activations_to_whole_models(work):
     untrained = json.loads((work.root / "results/mine/summary.json").read_text())["untrained"]["digits"]
     (features,) = (name for name in folders if "layers.3" not in name)
     assert {"pixels", features, f"{features}, 4 components"} <= set(untrained)
-
-
-def test_a_second_run_computes_nothing(work):
-    done = work.stage("features", "mine")
-    assert done.code == 0, done.text
-    assert "computed already (1797 x 4 x 4 x 8 x 8)" in done.text
-    assert "computed already (1797 x 16)" in done.text

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dml.discovery import KINDS, modules
 from dml.pipeline import start, versions
 
 pytestmark = pytest.mark.slow
@@ -66,22 +65,6 @@ def test_a_stage_counts_what_it_runs(stage, counts, counts_not):
     assert not files & set(counts_not)
 
 
-def test_all_parts_of_a_room_count_also_a_new_one():
-    names = {path.relative_to(ROOT).with_suffix("").as_posix() for path in versions.files_of("sweep")}
-    for kind in ("dml.losses", "dml.miners.positives", "dml.filters"):
-        assert kind in KINDS
-        assert names >= {f"{kind.replace('.', '/')}/{name}" for name in modules(kind)}
-
-
-def test_imports_for_types_do_not_count(tmp_path):
-    file = tmp_path / "a.py"
-    file.write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dml.config import Study\n"
-        "def f():\n    from dml.files import locked\n    import dml.report.site\n"
-    )
-    assert versions.imports(file) == ("dml.files", "dml.report.site")
-
-
 def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
     own = tmp_path / "mine.py"
     versions.run(tmp_path)
@@ -107,21 +90,3 @@ def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert len(said) == versions.SHOWN + 1
     assert said[-1].endswith(" more files have changed: sweep runs again")
-
-
-def test_packages_in_the_projects_folder_count(tmp_path):
-    for file in (
-        "mine.py",
-        "parts/__init__.py",
-        "parts/losses/cosine.py",
-        "papers/__init__.py",
-        "tests/__init__.py",
-        "dml/__init__.py",
-    ):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    assert set(versions.digests("split", tmp_path)) - set(versions.digests("split", tmp_path / "none")) == {
-        "mine.py",
-        "parts/__init__.py",
-        "parts/losses/cosine.py",
-    }

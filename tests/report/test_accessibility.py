@@ -24,6 +24,7 @@ COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
 
 @pytest.mark.slow
+@pytest.mark.minutes
 @pytest.mark.parametrize(("scheme", "rules"), [("light", EVERYTHING), ("dark", COLOURS)])
 def test_no_page_violates_wcag(site, browse, axe, scheme, rules):
     """In dark only what depends on colours is checked again."""

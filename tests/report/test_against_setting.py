@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from synthetic import KEY
 
 from dml.report.figures import against_setting as drawn
-from dml.report.figures.methods import short_label
-from dml.report.figures.style import LOOKS
-from dml.report.methods import setting_labels
 from dml.report.results import Results
 from dml.report.sections._rows import score_frame
 from dml.report.sections.against_setting import AgainstSetting
@@ -78,21 +74,6 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
     assert _figure(results, "loss.bins", "test/fine/nmi") is None
 
 
-def test_a_long_legend_leaves_room_for_the_panels(study_of, loaded):
-    losses = ", ".join(f"{{name: triplet, settings: {{margin: 0.{digit}}}}}" for digit in range(1, 10))
-    own = STUDY.partition("grid:")[0].replace("histogram]", f"{losses}]") + "grid: {training.embedding_size: [8, 16]}\n"
-    results = loaded(study_of(own + "seeds: [0, 1]\nsearch: {sampler: fixed}\n"))
-    figure = _figure(results, "training.embedding_size")
-    figure.draw_without_rendering()
-    (legend,), (panel, *_) = figure.legends, figure.axes
-    names = legend.get_window_extent()
-    assert names.x1 <= figure.bbox.x1
-    assert not names.overlaps(panel.get_window_extent())
-    assert panel.get_window_extent().height > 150  # pixels, at 100 to an inch
-    looks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
-    assert len(set(looks)) == len(looks) > len(LOOKS)
-
-
 def test_methods_without_the_setting_are_level_lines(results):
     figure = _figure(results, "loss.bins")
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -108,79 +89,3 @@ def test_methods_without_the_setting_are_level_lines(results):
             np.testing.assert_allclose(line.get_ydata(), size + 0.1)
     assert AgainstSetting().applies(results)
     assert sum(1 for _ in AgainstSetting().content(results)) == 2
-
-
-@pytest.mark.parametrize(
-    ("values", "expected", "logarithmic"),
-    [
-        ([8, 16, 32], [8, 16, 32], True),
-        ([11, 21, 51, 101, 201, 401], [11, 21, 51, 101, 201, 401], True),
-        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], False),
-        ([10, 20], [10, 20], False),
-        ([0, 1, 10], [0, 1, 10], False),
-        (["a", "b"], [0, 1], False),
-        ([True, False], [0, 1], False),
-        ([64, 16, 32], [64, 16, 32], True),
-        ([0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], [0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], True),  # no room for labels
-        ([1, 2, 3, 30], [1, 2, 3, 30], True),
-        ([0.5, 0.51, 0.52, 10], [0.5, 0.51, 0.52, 10], False),  # no room on either
-        ([0.1, 0.3, 1.0, 1.1], [0.1, 0.3, 1.0, 1.1], False),
-    ],
-)
-def test_geometric_values_have_a_logarithmic_axis(values, expected, logarithmic):
-    positions, found = drawn._positions([{"training.x": value} for value in values])
-    assert (positions, found) == (expected, logarithmic)
-
-
-def test_labels_of_settings_that_end_alike():
-    keys = ["training.batch.classes", "training.learning_rate", "loss.margin", "miner.margin"]
-    assert list(setting_labels(keys).values()) == ["classes", "learning rate", "loss margin", "miner margin"]
-
-
-@pytest.mark.parametrize(
-    ("values", "turned"), [([-0.1, -0.02, 0.0, 0.2], True), ([0.01, 0.1, 1.0], False), (["one word", "another"], False)]
-)
-def test_labels_are_turned_where_they_would_overlap(values, turned):
-    points = [{"training.x": value} for value in values]
-    positions, logarithmic = drawn._positions(points)
-    axes = Figure(figsize=(4, 3)).subplots()
-    drawn._ticks(axes, points, positions, logarithmic)
-    assert any(label.get_rotation() for label in axes.get_xticklabels()) == turned
-
-
-def test_a_value_that_is_not_set_is_none(study_of, loaded):
-    text = STUDY.partition("grid:")[0] + "grid: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n"
-    results = loaded(study_of(text))
-    figure = _figure(results, "training.ema")
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["none", "0.9"]
-    assert "ema none" in next(iter(results.methods.values())).label
-
-
-def test_closed_forms_have_no_tuples_in_a_legend(study_of, loaded):
-    text = STUDY.partition("grid:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n"
-    results = loaded(study_of(text))
-    labels = {short_label(results, method) for method in results.methods.values()}
-    assert labels == {
-        "triplet, random positives, random negatives",
-        "triplet, easy positives, random negatives",
-        "whitening",
-    }
-
-
-def test_a_start_is_named_by_its_study():
-    start = {"study": "clean-letters", "cell": {"loss": "triplet", "positives": "all"}}
-    assert [drawn._tick(value) for value in (None, start, 0.2)] == ["none", "clean-letters", "0.2"]
-
-
-def test_values_that_begin_alike_are_named_whole(study_of, loaded):
-    miner = "dml.miners.wrong_pairs.WrongPairs"
-    points = ", ".join(
-        f"{{miner.wrong: {wrong}, miner.share: {share}}}"
-        for wrong, share in [("positives", 0.0), ("positives", 0.3), ("negatives", 0.3)]
-    )
-    text = STUDY.partition("losses:")[0] + f"losses: [triplet]\nminer: {{name: {miner}}}\ngrid: {{pairs: [{points}]}}\n"
-    figure = _figure(loaded(study_of(text + "search: {sampler: fixed}\n")), "pairs")
-    ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
-    assert ticks == ["positives, 0.0", "positives, 0.3", "negatives, 0.3"]
-    assert figure.get_supxlabel() == "wrong, share"
-    assert [drawn._tick(0.2), drawn._names([{"a": 1, "b": 2}, {"a": 2, "b": 3}])] == ["0.2", ["1", "2"]]

@@ -8,8 +8,7 @@ import pytest
 
 from dml.report.analysis.factorial import crossed
 from dml.report.analysis.pooled import pooled_effects
-from dml.report.answers import QUESTION, _of_study, answers, say
-from dml.report.not_run import not_run
+from dml.report.answers import QUESTION, answers, say
 from dml.report.page.markdown import markdown
 
 pytestmark = pytest.mark.slow
@@ -51,38 +50,3 @@ def test_a_study_over_noise_rates_says_who_wins_and_who_keeps_most(synthetic, lo
     kept = r"triplet, easy \+ random retains ([\d.]+) \[[^]]+\]% of its clean score \(([\d.]+) of ([\d.]+)\)"
     share, after, before = map(float, re.search(f"`small`, 40% noise: {kept}", text).groups())
     assert share == pytest.approx(100 * after / before, rel=0.05)
-
-
-@pytest.mark.parametrize(("spread", "said"), [(0.01, True), (0.035, False)])
-def test_who_keeps_most_is_said_if_the_two_differ_beyond_their_choice_of_many(spread, said, synthetic, loaded):
-    """Eight methods, of which one keeps 90% and one 80%, with intervals that do not overlap in either case."""
-    ups = spread * np.array([[1, -1, 1, -1, 0], [1, 1, -1, -1, 0]])
-
-    def level(frame):
-        frame = frame[frame["phase"] == "confirm"].copy()
-        parts = frame[["loss", "positives", "negatives"]].fillna("").agg("|".join, axis=1)
-        names, seeds = sorted(set(parts)), frame["seed"].astype(int).to_numpy()
-        assert len(names) == 8
-        share = np.full(len(frame), 0.85)
-        for own, mean, up in ((names[0], 0.9, ups[0]), (names[-1], 0.8, ups[1])):
-            rows = (parts == own).to_numpy()
-            share[rows] = mean + up[seeds[rows]]
-        return frame.assign(**{"test/fine/recall@1": 0.5 * np.where(frame["rate"] == 0.4, share, 1.0)})
-
-    study = synthetic.small(
-        seeds=list(range(5)), losses=["triplet", "margin"], positives=["random", "easy", "all", "hard"]
-    )
-    text = "\n".join(_of_study(loaded(study, level)))
-    assert ("of its clean score" in text) is said
-
-
-def test_what_has_no_snapshot_is_listed_with_its_command_and_time(tmp_path):
-    (tmp_path / "a.yaml").write_text("title: First\ndescription: About 5 minutes on two\n  cores.\n")
-    (tmp_path / "b.yaml").write_text("title: Second\n")
-    (tmp_path / "c.yaml").write_text("title: Third\ndescription: A GPU, about 3 hours.\n")
-    lines = markdown(not_run(tmp_path, ["b"])).splitlines()
-    assert [line for line in lines if line.startswith("- ")] == [
-        "- `make repro STUDY=a` (about 5 minutes on two cores): First",
-        "- `make repro STUDY=c` (A GPU, about 3 hours): Third",
-    ]
-    assert list(not_run(tmp_path, ["a", "b", "c"])) == []

@@ -84,15 +84,6 @@ def test_a_file_that_is_the_same_changes_nothing(results, tmp_path):
     assert len(same.cells) == 8
 
 
-def test_today_s_file_says_what_the_page_is_about(results, tmp_path):
-    about = results(("title: Before", "title: Now"), ("text: Easy is better.", "text: Is it better?"))
-    assert "changed since" not in about.origin
-    page, (verdict,) = drawn(about, tmp_path)
-    assert page.title == "Now"
-    assert verdict.claim.text == "Is it better?"
-    assert verdict.effects
-
-
 def test_a_loss_that_was_added_has_no_cells(results, tmp_path):
     added = results(LOSS, more="  - {text: New., first: {loss: contrastive}, second: {loss: triplet}}\n")
     assert {cell.loss.name for cell in added.cells.values()} == {"triplet", "margin"}
@@ -138,48 +129,6 @@ def test_cells_that_the_file_no_longer_has_are_left_out(results, tmp_path):
     assert ("Cells", "4", "2 methods") in page.facts
     assert verdict.effects
     assert not any("triplet" in str(best) for best in page.best)
-
-
-def test_a_dataset_that_the_file_no_longer_has_is_left_out_with_its_cells(tmp_path, synthetic):
-    both = study_of(tmp_path, ("datasets: [", "datasets: [{name: mnist, train_on: coarse}, "))
-    synthetic.write(both, tmp_path, keeping(both))
-    results = load(study_of(tmp_path), tmp_path / "results/toys")
-    assert [dataset.label for dataset in results.study.datasets] == ["digits"]
-    page, _ = drawn(results, tmp_path)
-    assert ("Data", "digits", "label noise 0% to 40%") in page.facts
-
-
-def test_a_study_with_only_new_cells_shows_none(results, tmp_path):
-    other = results(("losses: [triplet, {name: margin, settings: {beta: 1.2}}]", "losses: [contrastive]"))
-    assert other.trials.empty
-    assert "it has none of the cells that ran" in other.origin
-    page, (verdict,) = drawn(other, tmp_path)
-    assert page.waiting
-    assert verdict.reason == "not run"
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        "report: {base: {positives: semihard}}\n",
-        "report: {cells: {loss: contrastive}, figures: [tsne]}\n",
-    ],
-)
-def test_what_the_report_asks_of_cells_that_have_not_run_is_ignored(results, tmp_path, more):
-    changes = [LOSS, ("positives: [random, easy]", "positives: [random, easy, semihard]")]
-    changed = results(*changes, ("every: 100", "every: 100, keep_embeddings: true"), more=more)
-    assert changed.study.report.base.positives is None
-    assert changed.study.report.cells == {}
-    assert changed.study.report.figures == []
-    page, _ = drawn(changed, tmp_path)
-    assert page.sections
-
-
-def test_results_of_an_earlier_version_are_read_with_today_s_file(tmp_path, synthetic):
-    synthetic.write(study_of(tmp_path), tmp_path)
-    results = load(study_of(tmp_path, LOSS), tmp_path / "results/toys")
-    assert len(results.cells) == 12
-    assert len(results.missing()) == 4
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from dml import statistics
-from dml.report.analysis import best_of_many
 from dml.report.analysis.best_of_many import adjusted
 from dml.report.analysis.paired import against_winner
 
@@ -37,21 +36,6 @@ def test_equal_methods_are_called_worse_in_at_most_5_percent_of_studies(methods,
     above = 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / studies)
     assert 0.03 < false_findings(adjusted, scores, methods) < above
     assert false_findings(lambda p, _: statistics.holm(p), scores, methods) > above
-
-
-@pytest.mark.parametrize(
-    ("spread", "behind", "equal"),
-    [
-        ([5, 1, 1, 1, 1, 1, 1, 1], [0] * 8, 8),
-        ([0.1, 1, 1, 1, 1, 1, 1, 1], [0] * 8, 8),
-        ([1] * 8, [0, 0, 9, 9, 9, 9, 9, 9], 2),
-        ([1] * 8, [0, 0, 0, 0, 30, 30, 30, 30], 4),
-    ],
-    ids=["one varies more", "one varies less", "two best", "four best"],
-)
-def test_nor_with_unequal_variances_or_others_behind(spread, behind, equal):
-    scores = np.random.default_rng(1).normal(size=(1_500, 8, 5)) * np.array(spread)[:, None] - np.array(behind)[:, None]
-    assert false_findings(adjusted, scores, equal) < 0.064
 
 
 def test_two_methods_have_the_p_of_the_paired_t_test():
@@ -93,13 +77,6 @@ def test_it_is_never_below_p_grows_with_it_and_does_not_depend_on_the_order():
         np.testing.assert_array_equal(adjusted(p[order], pairs[order]), found[order])
 
 
-def test_it_is_the_same_in_every_run():
-    p, pairs = [0.01, 0.2, 0.03], [3, 5, 5]
-    found = adjusted(p, pairs)
-    best_of_many._leads.cache_clear()
-    np.testing.assert_array_equal(adjusted(p, pairs), found)
-
-
 def test_a_method_far_behind_is_found():
     """By 5 standard deviations, with 8 seeds, among 27 methods; in any order of the methods."""
     rng = np.random.default_rng(4)
@@ -108,13 +85,6 @@ def test_a_method_far_behind_is_found():
     rows = {row["other"]: row["p adjusted"] for row in against_winner(scores)}
     assert [name for name, p in rows.items() if p < 0.05] == ["behind"]
     assert {row["other"]: row["p adjusted"] for row in against_winner(dict(reversed(scores.items())))} == rows
-
-
-def test_methods_without_a_test_count_among_those_that_could_win():
-    few, many = adjusted([0.02, 0.5], [5, 5]), adjusted([0.02, np.nan, 0.5, np.nan], [5, 1, 5, 0])
-    assert np.isnan(many[[1, 3]]).all()
-    assert many[0] > few[0]
-    assert np.isnan(adjusted([np.nan], [1])).all()
 
 
 def test_each_method_is_compared_on_the_seeds_that_both_finished():

@@ -1,18 +1,13 @@
 """Choices made on other datasets and on clean labels, against a naive loop over the trials."""
 
 import itertools
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dml.config import DatasetSection
-from dml.report.analysis.carried_over import carried_over, elected, judge, regrets
-from dml.report.answers import answers
-from dml.report.cross_study_tables import carries_over
-from dml.report.page.markdown import markdown
+from dml.report.analysis.carried_over import carried_over, elected, regrets
 
 pytestmark = pytest.mark.slow
 
@@ -83,26 +78,6 @@ def test_against_a_loop(crossed_study):
         )
 
 
-def test_heads_choose_for_a_head_and_all_others_for_a_network(synthetic, crossed_study):
-    def winner(place):
-        def alter(frame):
-            ways = list(zip(frame["loss"], frame["positives"], frame["negatives"], strict=True))
-            return frame.assign(**{KEY: [0.9 if way == WAYS[place] else 0.1 for way in ways]})
-
-        return alter
-
-    frozen = replace(synthetic.study().training, frozen=True)
-    heads = [crossed_study(name, winner(2), training=frozen) for name in "ab"]
-    network = crossed_study("c", winner(3))
-    rows = carried_over([*heads, network])
-    assert [(one.choice, one.choosers, one.alike) for one in rows] == [
-        (WAYS[2], 1, True),
-        (WAYS[2], 1, True),
-        (WAYS[2], 2, False),
-    ]
-    assert [one.regret.mean for one in rows] == pytest.approx([0, 0, 80])
-
-
 def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
     """1 + 14 is more than 2 + 13 in percentages of floats."""
 
@@ -115,49 +90,6 @@ def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
     found = carried_over([crossed_study(name, tied) for name in "ab"])
     assert {one.choice for one in found} == {WAYS[0]}
     np.testing.assert_array_equal(elected(100 * np.array([[0.02, 0.13, 0.0], [0.01, 0.14, 0.0]])), [1, 0, 0])
-
-
-@pytest.mark.parametrize(("unknown", "metric"), [([], "recall@1"), ([KEY], "map@r")])
-def test_recall_at_1_judges_where_it_is_known_and_else_the_objective(synthetic, loaded, unknown, metric):
-    changes = {"objective": "map@r"}
-    study = synthetic.study(
-        search=synthetic.study().search.model_copy(update=changes),
-        evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]),
-    )
-    assert judge(loaded(study, lambda frame: frame.drop(columns=unknown)), "digits") == f"test/fine/{metric}"
-
-
-def test_a_study_with_other_levels_takes_no_part(crossed_study):
-    made = [crossed_study("a"), crossed_study("b"), crossed_study("c", losses=["triplet", "contrastive"])]
-    assert [one.ways.study for one in carried_over(made)] == ["a", "b"]
-
-
-def test_one_dataset_says_nothing(crossed_study, synthetic, loaded):
-    assert carried_over([]) == []
-    assert carries_over([crossed_study("a")]) is None
-    assert carried_over([loaded(synthetic.study("one")), loaded(synthetic.study("two"))]) == []
-    assert carried_over([crossed_study(name, seeds=[0]) for name in "ab"]) == []
-
-
-def test_the_table_says_what_others_choose(crossed_study):
-    made = [crossed_study(name, shuffled(i, 0.3)) for i, name in enumerate("ab")]
-    table, (first, _) = carries_over(made), carried_over(made)
-    assert table.lead.startswith("By R@1, of the same 8 methods. ")
-    assert "2 datasets are few" in table.caption
-    assert table.frame["choice"][0] == "margin, easy + random (by 1 other network)"
-    assert table.frame["gain"][0].startswith(f"+{first.gain.mean:.1f} [")
-    assert table.frame["clean"][0].startswith("20%: ")
-    assert "; 40%: " in table.frame["clean"][0]
-    lines = markdown(answers(made, Path("figures"))).splitlines()
-    head = next(i for i, line in enumerate(lines) if line.startswith("**Does a choice carry over?** By R@1"))
-    assert lines[head - 1] == ""
-    assert [line[:5] for line in lines[head + 4 : head + 6]] == ["| `a`", "| `b`"]
-
-
-def test_without_clean_labels_or_the_usual_choice_there_is_no_such_number(synthetic, crossed_study):
-    changes = {"noise": synthetic.noise([0.2, 0.4]), "losses": ["margin", "contrastive"]}
-    rows = carries_over([crossed_study(name, **changes) for name in "ab"]).frame
-    assert set(rows["gain"]) == set(rows["clean"]) == {"\N{EN DASH}"}
 
 
 def test_regret_does_not_count_luck():

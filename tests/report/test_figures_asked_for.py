@@ -33,10 +33,3 @@ def test_each_figure_is_on_the_page_and_comes_out_the_same_again(folders, tmp_pa
         assert f"figures/every/{figure}-digits" in page
     assert contents(first) == contents(second)
     assert max(path.stat().st_size for path in (first / "figures").glob("*/*.svg")) < 2_000_000
-
-
-def test_a_page_without_the_store_says_what_is_missing(folders, tmp_path):
-    study, (results, _), data = folders
-    index = build([study], results, tmp_path / "elsewhere", tmp_path / "report", **data)
-    page = (index.parent / "studies" / "every.html").read_text(encoding="utf-8")
-    assert page.count("The embeddings of these trials are not in the store of this machine") == len(FIGURES)

@@ -3,29 +3,15 @@
 from pathlib import Path
 
 import pandas as pd
-from synthetic import KEY
 
 from dml.config import load_study
 from dml.report.analysis.embedded_cells import parts_of
 from dml.report.analysis.paired import versus_winner
-from dml.report.figures.against_noise import against_noise
-from dml.report.figures.intervals import intervals
-from dml.report.labels import group_label, score_label
 from dml.report.results import Results
-from dml.report.sections._rows import identity, identity_columns, score_frame
+from dml.report.sections._rows import identity, identity_columns
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
 PEOPLE = Path(__file__).parents[1] / "studies" / "human-fine.yaml"
-
-
-def _against_noise(results):
-    frame = score_frame(results, results.cells_of("cifar100", "uniform"), [KEY])
-    return against_noise(results, frame, "cifar100", "uniform", KEY)
-
-
-def _intervals(results, noise):
-    cells = results.cells_of("cifar100", noise)
-    return intervals(results, score_frame(results, cells, [KEY]), cells, [KEY])
 
 
 def test_methods_tables_and_captions_name_the_filter():
@@ -40,47 +26,6 @@ def test_methods_tables_and_captions_name_the_filter():
     assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000) (oracle)"]
     assert "Filter" in [column.label for column in identity_columns(results)]
     assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000) (oracle)"
-
-
-def test_lines_with_and_without_a_filter_share_a_panel(loaded):
-    figure = _against_noise(loaded(load_study(PEOPLE)))
-    (panel,) = figure.axes
-    assert panel.get_title() == "triplet, semihard random"
-    ends = {text.get_text(): text.get_color() for text in panel.texts}
-    assert set(ends) == {"random", "random,\nprism", "easy", "easy, prism"}
-    assert ends["random"] == ends["random,\nprism"] != ends["easy"]
-    dashes = {line.get_label(): line.get_linestyle() for line in panel.lines}
-    assert {label: ";" in label for label in dashes} == {label: style == "--" for label, style in dashes.items()}
-    assert len(dashes) == 4
-    assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
-
-
-def test_two_settings_of_a_filter_are_told_apart(study_of, loaded):
-    text = PEOPLE.read_text()
-    start, end = text.index("filters:"), text.index("\nseeds:")
-    two = "filters: [{name: prism, settings: {rate: 0.2}}, {name: prism, settings: {rate: 0.5}}]"
-    figure = _against_noise(loaded(study_of(text[:start] + two + text[end:])))
-    ends = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
-    assert len(set(ends)) == 4, ends
-
-
-def test_the_noise_of_a_figure_with_one_rate_is_named(loaded):
-    results = loaded(load_study(PEOPLE))
-    figure = _intervals(results, "given")
-    assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
-    figure = _intervals(results, "subset")
-    assert figure.get_supxlabel() == "36.5% of training samples left out, topline: correct labels only"
-
-
-def test_without_a_filter_nothing_is_added():
-    results = Results(load_study(STUDIES / "flowers-frozen.yaml"), pd.DataFrame())
-    assert results.varied == []
-    assert "filter" not in identity(results, next(iter(results.cells)))
-
-
-def test_scores_against_given_labels_say_so():
-    assert score_label("test/given/recall@1") == "R@1, test classes, against labels as given"
-    assert group_label("seen/given/nmi").endswith("against labels as given")
 
 
 def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_the_method_without_it(loaded):

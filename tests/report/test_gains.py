@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
@@ -56,35 +55,16 @@ def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
     assert winners(told) is None
 
 
-def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
-    search = results.study.search.model_copy(update={"level": "coarse"})
-    pd.testing.assert_frame_equal(gains([of_study(results, search=search)]).frame, gains([results]).frame)
-
-
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
 def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
     monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
     assert f"in {same} of 1 row without wrong labels, and in 0 of 1 row with them" in gains([results]).lead
 
 
-def test_a_length_without_a_baseline_is_a_dash(results):
-    training = dataclasses.replace(results.study.training, embedding_size=32)
-    frame = gains([of_study(results, training=training)]).frame
-    assert list(frame["same"]) == ["\N{EN DASH}"] * 2
-    assert [row.partition(",")[0] for row in frame["sure"]] == ["not told apart", "worse"]
-
-
 def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results):
     search = results.study.search.model_copy(update={"sampler": "fixed"})
     alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
     assert gains([of_study(results, search=search), alone]) is None
-
-
-def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
-    lines = markdown([gains([results])]).splitlines()
-    assert lines[0].startswith("Training surely beats")
-    assert sum(line.startswith("| `small` | network |") for line in lines) == 2
-    assert lines[lines.index("<details><summary>How to read it</summary>") + 2].startswith("Each row")
 
 
 def test_a_case_has_the_gains_of_its_study(results, tmp_path):
@@ -107,29 +87,6 @@ def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
-
-
-def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):
-    row = f"study: {results.study.name}, noise: uniform, rate: 0.0"
-    (tmp_path / FILE).write_text(f"- {{case: A, {row}}}\n- {{case: B, {row}, falls: a free step has 90}}\n")
-    datasets = [dataset.model_copy(update={"resize": 128}) for dataset in results.study.datasets]
-    table = regimes([of_study(results, datasets=datasets)], tmp_path / FILE)
-    assert list(table.frame["over"]) == ["whitening of one 128-pixel view"] * 2
-    assert list(table.frame["do"])[1] == "does not stand: a free step has 90"
-    assert "1 of 2 rows do not stand" in table.lead
-    assert list(table.frame["wrong"]) == ["none"] * 2
-    assert list(table.frame["map"]) == ["\N{EN DASH}"] * 2, "no MAP@R was measured without training"
-
-
-@pytest.mark.parametrize(("frozen", "said"), [(True, "Of all 2 tuned rows"), (False, "")])
-def test_all_tuned_rows_of_pretrained_networks_are_counted(results, tmp_path, frozen, said):
-    """Those of studies that the file does not name, too."""
-    training = dataclasses.replace(results.study.training, frozen=frozen)
-    other = of_study(results, training=training, name="other")
-    (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
-    lead = regimes([results, other], tmp_path / FILE).lead
-    assert said in lead
-    assert ("R@1 is surely above in 0 and surely below in 1" in lead) == frozen
 
 
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):

@@ -1,10 +1,8 @@
 """Blocks as Markdown: the lines that a code host renders."""
 
 import pandas as pd
-import pytest
 
-from dml.report.page.blocks import Command, Folded, Paragraph
-from dml.report.page.markdown import Heading, Items, Picture, markdown, plain
+from dml.report.page.markdown import markdown, plain
 from dml.report.page.tables import Column, Table
 
 COLUMNS = (Column("study", "Study", "name"), Column("what", "What it Is"), Column("trials", "Trials", "count"))
@@ -36,23 +34,3 @@ def test_a_table_says_first_what_it_finds_and_folds_how_to_read_it():
     assert (first, head.splitlines()[0]) == ("Found.", "| study | what it is | trials |")
     assert rest == ["Read it so.", "</details>", "Not known."]
     assert made.text == "Found. Read it so. Not known."
-
-
-def test_one_empty_line_between_blocks_and_none_for_what_is_missing():
-    blocks = [
-        Heading(2, "Head"),
-        None,
-        Items(()),
-        Folded("Empty", (None,)),
-        Items(("a\nb", "c")),
-        Picture("x", "x.png"),
-    ]
-    assert markdown(blocks) == "## Head\n\n- a b\n- c\n\n![x](x.png)"
-    assert markdown([Folded("More", (Paragraph("Text"),))]) == (
-        "<details><summary>More</summary>\n\nText\n\n</details>"
-    )
-
-
-def test_a_block_of_html_pages_only_is_refused():
-    with pytest.raises(TypeError, match="Command"):
-        markdown([Command("Run", "make")])

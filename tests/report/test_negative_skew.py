@@ -8,8 +8,7 @@ from synthetic import first_row
 
 from dml.miners.skew import bounds, eta
 from dml.report.analysis.skew import skew_of
-from dml.report.page.blocks import Folded, Table
-from dml.report.sections.negative_skew import NegativeSkew, table
+from dml.report.sections.negative_skew import table
 
 BINS = 40
 
@@ -47,24 +46,6 @@ def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
     assert found["eta high"] > 1
 
 
-def test_the_bound_has_the_interval_of_eta(logged):
-    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
-    found = skew_of(results, next(iter(results.cells)))
-    assert found["eta"] == pytest.approx(2.0, rel=0.02)  # 400 of 800 draws, where uniform drawing expects 200
-    assert found["bound"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta"]))
-    assert found["bound low"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta high"]))
-    assert found["bound high"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta low"]))
-
-
-def test_it_is_written_with_its_interval(logged):
-    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
-    made = table(results)
-    found = skew_of(results, made.frame["cell"][0])
-    texts = first_row(made)
-    assert texts["eta"] == f"{found['eta']:.2f} [{found['eta low']:.2f}, {found['eta high']:.2f}]"
-    assert texts["bound"] == f"{found['bound']:.0%} [{found['bound low']:.0%}, {found['bound high']:.0%}]"
-
-
 @pytest.mark.parametrize(
     "diagnostics",
     [{"eta": 1.4, "loss": 0.1}, {}, _counts([], []), _counts([3, 2], [40, 60])],
@@ -74,31 +55,6 @@ def test_what_was_not_measured_says_so(logged, diagnostics):
     made = table(logged(*[diagnostics] * 3))
     assert first_row(made)["eta"] == "not measured"
     assert "bound" not in first_row(made)
-
-
-def test_seeds_without_counts_are_left_out(logged):
-    counts = _counts([400, 200, 200], [1000, 1000, 2000])
-    results = logged(counts, {"eta": 7.0}, counts)
-    assert skew_of(results, next(iter(results.cells)))["eta"] == pytest.approx(2.0, rel=0.02)
-
-
-def test_only_losses_with_a_bound_have_one(logged):
-    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3, losses=["triplet", "margin"])
-    frame = table(results).frame.set_index("loss")
-    assert frame.loc["margin", "bound"].isna().all()
-    assert frame.loc["triplet", "bound"].notna().all()
-    assert frame["eta"].notna().all()
-
-
-def test_the_section_needs_trials_that_choose_negatives(logged, synthetic):
-    results = logged({}, {}, {})
-    assert NegativeSkew().applies(results)
-    assert any(isinstance(block, Folded) for block in NegativeSkew().content(results))
-    measured = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
-    assert any(isinstance(block, Table) for block in NegativeSkew().content(measured))
-    results.trials.drop(results.trials.index, inplace=True)
-    del results.__dict__["confirmed"]
-    assert not NegativeSkew().applies(results)
 
 
 def _both(negatives, positives, **more):

@@ -35,18 +35,6 @@ def test_a_trial_that_several_studies_share_counts_once(results_page):
     assert f"{len(set(keys)):,} trials, " in results_page
 
 
-def test_a_count_is_not_decided_by_training(results_page):
-    """What trials decided is listed, and a snapshot, which holds no failed trial, says nothing of failures."""
-    decided = re.findall(
-        r"^- \S+ \*\*(?:confirmed|refuted)\*\*: (.*)$", results_page.partition("## The studies")[0], re.MULTILINE
-    )
-    (number,) = re.findall(r"are confirmed or refuted: (\d+) by training", results_page)
-    assert len(decided) == int(number) >= 1
-    assert all(re.search(r"\(`[a-z0-9-]+`", line) for line in decided)
-    assert "B_S (B_S - N)" not in "".join(decided)
-    assert not re.search(r"\*\*In total\*\*.*failure", results_page)
-
-
 def test_what_a_study_itself_asks_is_answered_below_it(results_page):
     asked = [
         (study.title, test.claim.text)
@@ -58,12 +46,3 @@ def test_what_a_study_itself_asks_is_answered_below_it(results_page):
     for title, text in asked:
         own = results_page.partition(f"### {title}\n")[2].partition("\n### ")[0]
         assert re.search(rf"- \S+ \*\*(confirmed|refuted|undecided|not tested)\*\*: {re.escape(text)} ", own), text
-
-
-def test_the_remarks_on_tests_are_there(results_page):
-    """Such as that a question was asked after a look at the data."""
-    for study in (load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in PUBLISHED):
-        for test in claim_tests(study):
-            remark = " ".join((test.function.__doc__ or "").split()).rstrip(".")
-            shown = f" (`{study.name}`: {remark})" if test.claim.printed else f". {remark}."
-            assert not remark or shown in results_page

@@ -1,6 +1,5 @@
 """The pages that several processes make are those that one makes."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -35,19 +34,3 @@ def test_pages_and_files_are_the_same(published, tmp_path, monkeypatch):
     assert contents(tmp_path / "beside") == found
     with pytest.raises(KeyError, match="seconds"):
         made(results, tmp_path / "broken", broken=True)
-
-
-@pytest.mark.slow
-def test_an_error_of_the_caller_is_raised_and_waiting_pages_are_not_made(monkeypatch):
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    waiting = []
-
-    def caller() -> None:
-        with workers(parallel.MANY) as pool:
-            waiting.extend(pool.submit(time.sleep, 0.5) for _ in range(20))
-            raise ValueError("of the caller")
-
-    with pytest.raises(ValueError, match="of the caller"):
-        caller()
-    assert waiting[-1].cancelled()
-    assert all(future.done() for future in waiting)

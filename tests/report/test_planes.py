@@ -1,6 +1,5 @@
 """Planes of many cells: rows of four, at most twelve panels, and what is left out."""
 
-from dml.report.analysis.embedded_cells import planes
 from dml.report.sections.planes import Planes
 
 
@@ -11,26 +10,3 @@ def test_many_cells_are_wrapped_and_the_rest_is_counted(synthetic, loaded):
     assert len([axes for axes in drawing.figure.axes if axes.axison]) == 12
     assert max(axes.get_subplotspec().colspan.stop for axes in drawing.figure.axes) <= 4
     assert "3 cells not shown" in drawing.caption
-
-
-def test_few_cells_are_all_shown(synthetic, loaded):
-    results = loaded(synthetic.plane_study(seeds=1))
-    (drawing,) = list(Planes().content(results))
-    assert len(drawing.figure.axes) == 4
-    assert "not shown" not in drawing.caption
-    assert [axes.get_title() for axes in drawing.figure.axes if axes.get_title()] == [
-        "random positives",
-        "easy positives",
-    ]
-    assert [axes.get_ylabel() for axes in drawing.figure.axes if axes.get_ylabel()] == [
-        "training classes",
-        "new classes",
-    ]
-
-
-def test_a_caption_says_what_the_shown_methods_have_in_common(synthetic, loaded):
-    (of,) = planes(loaded(synthetic.plane_study(seeds=1)), 4)
-    assert of.shared == "triplet, random negatives"
-    assert of.note.startswith("All methods here: triplet, random negatives. First seed")
-    (one,) = planes(loaded(synthetic.plane_study(seeds=1)), 1)
-    assert one.note.startswith("First seed of each method; 1 cell not shown")

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from dml.config import DatasetSection
 from dml.report.sections.provenance import Provenance
 
 COUNTS = {"skipped": 3, "roles": {"test": {"images": 41, "classes": 6}, "train": {"images": 1040, "classes": 1}}}
@@ -25,26 +24,3 @@ def test_the_images_and_classes_of_each_dataset(synthetic, loaded):
     none = {**COUNTS, "skipped": 0}
     found = rows(replace(results, summary={**results.summary, "data": {dataset.label: none}}))
     assert found["Data"] == TEXT.partition(";")[0]
-
-
-def test_both_views_are_named(synthetic, loaded):
-    assert "Views" not in rows(loaded(synthetic.small()))
-    assert "Views" in rows(loaded(synthetic.small(evaluation={"views": "mirror"})))
-
-
-def test_several_datasets_are_named(synthetic, loaded):
-    results = loaded(
-        synthetic.small(datasets=[DatasetSection(name="digits"), DatasetSection(name="digits", id="more")])
-    )
-    found = rows(replace(results, summary={**results.summary, "data": {"more": COUNTS}}))
-    assert found["Data: more"] == TEXT
-    assert "Data: digits" not in found
-
-
-def test_vectors_are_no_images_and_have_no_network(synthetic, loaded, monkeypatch):
-    results = loaded(synthetic.small())
-    before = rows(results)
-    monkeypatch.setattr(DatasetSection, "passes_on", "identity")
-    after = rows(results)
-    assert after["Network"] == before["Network"].replace(results.study.training.backbone, "identity")
-    assert after["Batches"] == before["Batches"].replace("images", "vectors") != before["Batches"]

@@ -1,10 +1,6 @@
 """The recommendation: at measured rates the report's winner, between them interpolated seed by seed; against scipy."""
 
-import itertools
-import json
 import re
-from copy import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +11,7 @@ from dml.config import DatasetSection, NoiseSection
 from dml.noise import Uniform
 from dml.report.analysis import best_of_many
 from dml.report.analysis.asked_labels import composed
-from dml.report.loading import load
-from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, recommend, title
+from dml.report.recommendation import AS_GOOD, BEST, WORSE, recommend
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
@@ -66,24 +61,6 @@ def test_what_cannot_be_told_from_the_winner_is_as_good(results):
     assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
 
 
-@pytest.mark.parametrize(
-    ("rises", "who"), [([], None), (["easy"], "triplet, easy + random"), (["easy", "all"], "2 of 3 methods")]
-)
-def test_curves_that_still_rise_are_said(synthetic, loaded, rises, who):
-    def alter(frame):
-        frame = altered(frame)
-        for positives in frame["positives"].unique():
-            last = 0.6 if positives in rises else 0.5
-            curve = json.dumps([[step, {"test/fine/recall@1": score}] for step, score in ((200, 0.5), (400, last))])
-            frame.loc[frame["positives"] == positives, "curve"] = curve
-        return frame
-
-    found = recommend(loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4]), alter), 0.0)
-    said = [note for note in found.notes if "still rise" in note]
-    assert len(said) == (who is not None)
-    assert all(who in note for note in said)
-
-
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.25), (0.3, 0.75)])
 def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     found = recommend(results, rate)
@@ -103,13 +80,6 @@ def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     assert all(rival.cell.split("|")[1] == f"uniform-{nearest}" for rival in found.methods)
     assert any(f"{rate:.0%} was not measured" in note for note in found.notes)
     assert any(f"tuned at {float(nearest):.0%}" in note for note in found.notes)
-
-
-def test_the_winner_changes_where_the_interpolated_lines_cross(results):
-    """Easy falls from 80 to 50.4, random from 70.4 to 60.2: they meet at 0.4 * 9.6 / 19.4."""
-    crossing = 0.4 * (80 - 70.4) / ((80 - 70.4) + (60.2 - 50.4))
-    assert positives(recommend(results, crossing - 0.01))[0] == "easy"
-    assert positives(recommend(results, crossing + 0.01))[0] == "random"
 
 
 def test_beyond_the_measured_rates_the_nearest_counts(results):
@@ -134,40 +104,6 @@ def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(syn
     seeds = dict(zip(positives(found), (rival.seeds for rival in found.methods), strict=True))
     assert seeds == {"random": 3, "all": 5}
     assert any("1 method of 3 left out" in note for note in found.notes)
-
-
-def test_one_seed_says_nothing_about_chance(synthetic, loaded):
-    found = recommend(loaded(synthetic.small(seeds=[0])), 0.0)
-    assert [rival.verdict for rival in found.methods] == [BEST, UNKNOWN]
-    assert "One seed: nothing can be said about chance." in found.notes
-    json.dumps(found.content(), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ("train_from", "advice"),
-    [(None, "(`recipe: partial` or `finetune`)"), ("blocks.5.0", "all of the network (`recipe: finetune`)")],
-)
-def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(results, train_from, advice):
-    training = copy(results.study.training)
-    object.__setattr__(training, "train_from", train_from)  # unchecked: the study's network has no such block
-    alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
-    results = replace(of_study(results, training=training), summary={**results.summary, "untrained": alone})
-    assert advice in recommend(results, 0.0).notes[-1]
-
-
-def test_on_vectors_there_is_no_more_network_to_train(results, monkeypatch):
-    alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
-    results = replace(results, summary={**results.summary, "untrained": alone})
-    monkeypatch.setattr(DatasetSection, "passes_on", "identity")
-    found = recommend(results, 0.0)
-    assert found.notes[-1].endswith("points): use that: heads on these vectors gain nothing.")
-    assert found.settings["training.backbone"] == "identity"
-
-
-def test_another_score_decides(synthetic, loaded):
-    results = loaded(synthetic.small(evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test", "seen"])))
-    assert recommend(results, 0.0, score="map@r").score == "test/fine/map@r"
-    assert recommend(results, 0.0, score="seen/fine/recall@1").score == "seen/fine/recall@1"
 
 
 @pytest.mark.parametrize(
@@ -222,14 +158,6 @@ def test_a_rate_of_ones_own_labels_is_that_of_labels_as_given_unless_an_audit_sa
     assert recommend(own(results), 0.05, wrong=0.1).measured == {0.0: 1.0}, "fewer than there are"
 
 
-def test_labels_as_given_beside_verified_ones_count_as_they_are(results):
-    """The noise model `uniform` starts from the verified labels there."""
-    study = own(results, 0.18).study
-    assert recommend(replace(results, study=study), 0.2, noise="uniform", wrong=0.15).measured == {0.0: 0.5, 0.4: 0.5}
-    with pytest.raises(ValueError, match=r"no trial at given-0\.18 has finished"):
-        recommend(replace(results, study=study), wrong=0.15)
-
-
 @pytest.mark.parametrize(
     ("rates", "options", "expected"),
     [
@@ -260,26 +188,3 @@ def test_the_share_of_wrong_labels_after_some_were_made_wrong(classes):
     assert np.mean(made != true) == pytest.approx(composed(0.118, 0.2, classes), abs=0.003)
     assert composed(0.118, 0.0, classes) == 0.118
     assert composed(0.118, 0.2) == pytest.approx(1 - 0.882 * 0.8)
-
-
-def test_levels_are_called_what_they_are(results):
-    asked = itertools.product(("uniform-0", "uniform-0.4"), (None, 0.1))
-    titles = [title(recommend(own(results), noise=noise, wrong=wrong)) for noise, wrong in asked]
-    assert all("as given" in text for text in titles)
-    assert ["made wrong" in text for text in titles] == [False, False, True, True]
-    assert ["10%" in text or "46%" in text for text in titles] == [False, True, False, True]
-    assert "40% wrong labels" in title(recommend(results, 0.4))
-
-
-def test_a_study_without_results_says_what_to_run(synthetic, tmp_path):
-    results = load(synthetic.small(), tmp_path / "results")
-    with pytest.raises(ValueError, match=r"study 'small' has no finished trials.*dml run small"):
-        recommend(results, 0.2)
-
-
-def test_published_results_and_settings(published):
-    found = recommend(published("flowers-frozen"), 0.25)
-    assert found.winner.method == "margin, easy + semihard random"
-    expected = {"loss": "margin", "loss.beta": 1.4, "training.frozen": True, "training.steps": 500}
-    assert expected.items() <= found.settings.items()
-    assert any(note.startswith("Published results") for note in found.notes)

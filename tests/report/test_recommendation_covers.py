@@ -6,7 +6,7 @@ import pytest
 from synthetic import KEY
 
 from dml.cli.recommendation_text import recommendation_text
-from dml.report.analysis.interval_coverage import class_term, covers, over_seeds
+from dml.report.analysis.interval_coverage import covers
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
 
@@ -56,26 +56,3 @@ def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
             assert (rival.behind, rival.behind_low, rival.behind_high, rival.p) == tuple(own)
         assert f"intervals cover {covers(results)}" in recommendation_text(found, "given", [])
     assert found.block == ("class split" if kind == "class splits" else "seed")
-
-
-def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
-    results = study_of("classes")
-    found = recommend(results, 0.1)
-
-    def means(cell):
-        at = [cell, cell.replace("uniform-0|", "uniform-0.4|")]
-        rows = [results.confirmed_of(name)["key"] for name in at]
-        low, high = (np.stack([np.load(tmp_path / f"store/trials/{k}/classes.npz")[KEY] for k in own]) for own in rows)
-        return 75 * low + 25 * high
-
-    for rival in found.methods[1:]:
-        apart = means(found.winner.cell) - means(rival.cell)
-        own = over_seeds(pd.Series(apart @ COUNTS / COUNTS.sum()), [class_term(apart.mean(axis=0), COUNTS)], [])
-        assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high), abs=0.02)  # float16 is kept
-
-
-def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):
-    study = synthetic.small(seeds=[0, 1, 2], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]))
-    results = loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
-    assert recommend(results, 0.0).covers == "seeds, classes and searches"
-    assert recommend(results, 0.0, score="map@r").covers == "seeds and searches"

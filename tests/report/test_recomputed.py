@@ -12,7 +12,7 @@ import yaml
 from scipy import stats
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+FINDINGS = ROOT / "docs" / "findings.md"
 ROWS = yaml.safe_load((ROOT / "pipelines/regimes.yaml").read_text(encoding="utf-8"))
 R1, MAP = "test/fine/recall@1", "test/fine/map@r"
 WITHOUT = ("whitening", "components", "lda")
@@ -69,7 +69,7 @@ def test_the_gains_of_the_first_table(row, score, column):
         forms.append([scores[score]])
     free_best = max(forms, key=np.mean)
 
-    table = README.read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
+    table = FINDINGS.read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
     wrong = f"{100 * row['rate']:g}%" if row["rate"] else "none"
     (line,) = re.findall(rf"\| {re.escape(row['case'])} \| {wrong}[^\n]*\| `{row['study']}` \|", table)
     shown = line.split("|")[column].strip()

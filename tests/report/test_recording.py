@@ -1,6 +1,5 @@
 """What a publication keeps: a clone draws the same figures and tables, without embeddings and packed images."""
 
-import dataclasses
 import io
 import json
 
@@ -78,15 +77,6 @@ def test_a_clone_shows_the_same_figures_and_numbers(published):
     assert not list(snapshot.path.rglob("embeddings*"))
 
 
-def test_points_in_the_plane_are_kept_in_half_precision(published, synthetic):
-    training = synthetic.plane_study().training
-    here, clone, snapshot = published(training=training)
-    assert_same(here, clone, "planes")
-    points = [array for name, array in snapshot.figures().items() if name.endswith("/points")]
-    assert points
-    assert all(array.dtype == np.float16 for array in points)
-
-
 def test_pictures_of_a_dataset_that_does_not_allow_it_stay_out(published, monkeypatch):
     monkeypatch.setattr(Digits, "redistributable", False)
     here, clone, snapshot = published()
@@ -95,20 +85,6 @@ def test_pictures_of_a_dataset_that_does_not_allow_it_stay_out(published, monkey
     assert isinstance(next(blocks_of(here, "retrieval")), Drawing)
     (block,) = blocks_of(clone, "retrieval")
     assert "not published with results" in block.text
-
-
-def test_only_four_sources_allow_their_pictures_in_a_repository():
-    found = {name: discovery.find("dml.data.sources", name) for name in discovery.names("dml.data.sources")}
-    allowed = {name for name, source in found.items() if getattr(source, "redistributable", False)}
-    assert allowed == {"digits", "mnist", "numbers", "omniglot"}
-
-
-def test_without_arrays_for_a_figure_its_section_says_so(published):
-    _, clone, _ = published()
-    bare = dataclasses.replace(clone, figures=dataclasses.replace(clone.figures, snapshot={}))
-    for name in ASKED:
-        (block,) = blocks_of(bare, name)
-        assert "not in the store" in block.text
 
 
 @pytest.mark.parametrize("channels", [1, 3])

@@ -1,26 +1,9 @@
 """What the report reads of a trial's folder."""
 
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
 import pytest
 
-from dml.config import Study
 from dml.report.methods import method_of, shared_settings
-from dml.report.results import Results
 from dml.types import Cell, Part
-
-
-def test_embeddings_are_what_the_file_contains(synthetic, loaded, tmp_path):
-    study = synthetic.plane_study(seeds=1)
-    results = replace(loaded(study), store=tmp_path / "store")
-    key = results.embedded(next(iter(results.cells)))
-    assert set(results.embeddings(key)) == {"embeddings", "labels_fine", "labels_coarse", "set"}, "an older file"
-    assert results.embeddings(key, start=True) == {}
-    path = tmp_path / "store" / "trials" / key / "embeddings_start.npz"
-    np.savez(path, embeddings=np.eye(2), index=np.array([5, 7]))
-    assert results.embeddings(key, start=True)["index"].tolist() == [5, 7]
 
 
 def test_a_loss_shows_the_settings_in_which_its_variants_differ():
@@ -49,24 +32,6 @@ def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
     cell = Cell("digits", "uniform", 0.0, loss, None, None)
     assert method_of(cell, {}, loss.settings).label == label
     assert cell.name.endswith("|all-pairs"), "stored names stay"
-
-
-def test_what_varies_can_decide_whether_a_loss_takes_tuples():
-    cells = [
-        Cell("digits", "uniform", 0.0, Part("triplet"), None, None, grid_point={"loss.synthesis": kind})
-        for kind in ("none", "loop")
-    ]
-    labels = [method_of(cell, {"loss.synthesis": "synthesis"}, {}).label for cell in cells]
-    assert labels == ["triplet, all pairs; synthesis none", "triplet; synthesis loop"]
-
-
-def test_labels_as_they_are_are_not_called_after_a_noise_model():
-    noise = [{"name": "uniform", "rates": [0.0]}, {"name": "asymmetric", "rates": [0.2]}]
-    content = {"title": "T", "datasets": [{"name": "digits"}], "losses": ["margin"], "positives": ["easy"]}
-    study = Study.model_validate({"name": "t", **content, "negatives": ["all"], "noise": noise})
-    results = Results(study, pd.DataFrame())
-    found = [results.where("digits", noise) for noise in ("uniform", "asymmetric")]
-    assert found == [", no added noise", ", asymmetric noise"]
 
 
 @pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])

@@ -10,7 +10,7 @@ import pytest
 from dml.report.analysis.neighbors import Roles, nearest, random_queries
 from dml.report.figures.retrieval_rows import RIGHT, WRONG
 from dml.report.page.blocks import Drawing, Paragraph
-from dml.report.pictures import SIDE, Pictures, open_pictures
+from dml.report.pictures import Pictures, open_pictures
 from dml.report.sections.retrieval import Retrieval
 
 pytestmark = pytest.mark.slow
@@ -69,26 +69,6 @@ def test_queries_depend_on_the_seed_and_could_find_something():
     assert (random_queries(labels, every, 3, 7) == random_queries(labels, every, 3, 7)).all()
 
 
-@pytest.mark.parametrize("shape", [(8, 8, 1), (8, 8, 3), (40, 20, 3), (224, 224, 3)])
-def test_images_of_any_size_are_small_and_keep_their_shape(shown, shape):
-    results = shown(shape)
-    small = open_pictures(results, "digits").thumbnail(3)
-    factor = min(1, SIDE / max(shape[:2]))
-    assert small.dtype == np.uint8
-    assert small.shape == (round(shape[0] * factor), round(shape[1] * factor), 3)
-    (axes,) = _drawing(results).figure.axes
-    assert max(max(image.get_array().shape[:2]) for image in axes.images) <= SIDE
-
-
-def test_each_query_is_shown_once_with_its_neighbours_by_each_method(shown):
-    drawing = _drawing(shown(queries=3, neighbors=4))
-    (axes,) = drawing.figure.axes
-    assert len(axes.images) == 3 * (1 + 2 * 4)  # two methods at the first noise rate
-    texts = [text.get_text() for text in axes.texts]
-    assert sum(text.startswith((RIGHT[0], WRONG[0])) for text in texts) == 3 * 2 * 4
-    assert "3 random images of the test set as queries" in drawing.caption
-
-
 def test_right_and_wrong_differ_by_frame_and_sign_and_tell_the_truth(shown):
     results = shown(queries=4, neighbors=5)
     (axes,) = _drawing(results).figure.axes
@@ -107,35 +87,11 @@ def test_right_and_wrong_differ_by_frame_and_sign_and_tell_the_truth(shown):
     assert signs.count(RIGHT[0]) == expected
 
 
-def test_classes_are_named_if_they_have_names(shown):
-    table = pd.DataFrame({"fine": LABELS[::-1], "coarse": 0, "fine_name": [f"bird {i}" for i in LABELS[::-1]]})
-    (axes,) = _drawing(shown(index=table)).figure.axes
-    assert any("bird 2" in text.get_text() for text in axes.texts)
-
-
-def test_images_are_those_of_the_index_column(shown):
-    results = shown()
-    pictures = open_pictures(results, "digits")
-    content = results.embeddings(results.confirmed["key"].iloc[0])
-    assert [pictures.label(int(row), "fine") for row in content["index"]] == [str(label) for label in LABELS]
-
-
 def test_other_packed_images_are_not_shown(shown):
     table = pd.DataFrame({"fine": LABELS, "coarse": LABELS % 2})  # in another order
     (block,) = list(Retrieval().content(shown(index=table)))
     assert isinstance(block, Paragraph)
     assert "are not those" in block.text
-
-
-def test_without_images_or_embeddings_the_page_says_so(shown, synthetic, loaded, tmp_path):
-    results = shown()
-    (block,) = list(Retrieval().content(dataclasses.replace(results, data=tmp_path / "elsewhere")))
-    assert "The images of digits are not on this machine" in block.text
-    (tmp_path / "data" / "packed" / "images.npy").write_bytes(b"broken")
-    (block,) = list(Retrieval().content(results))
-    assert "cannot be read" in block.text
-    (block,) = list(Retrieval().content(dataclasses.replace(results, store=tmp_path / "elsewhere")))
-    assert "embeddings of these trials are not in the store" in block.text
 
 
 def test_roles_come_from_the_split(shown):

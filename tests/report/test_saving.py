@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from dml.report.figures import saving, style
-from dml.report.figures.saving import save, smaller, with_dark
+from dml.report.figures.saving import save
 from dml.report.page.assets import Assets, SavedDownload, SavedDrawing
 from dml.report.page.blocks import Drawing
 
@@ -53,59 +53,6 @@ def _numbers(tree) -> list[float]:
     """All coordinates of all drawn paths, in order."""
     paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
     return sorted(float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", paths))
-
-
-@pytest.mark.parametrize("top", [False, True])
-def test_titles_and_labels_are_where_matplotlib_puts_them(top, tmp_path, monkeypatch):
-    def drawing() -> Figure:
-        made = Figure(figsize=(5, 3), layout="constrained")
-        one, two = made.subplots(1, 2, sharey=True)
-        one.set(title="One", xlabel="below", ylabel="beside")
-        two.set_title("Two")
-        for axes in (one, two):
-            axes.plot([0, 1000], [0, 1])
-            axes.xaxis.set_ticks_position("top" if top else "bottom")
-        return made
-
-    with style.applied():
-        save(drawing(), tmp_path / "ours")
-        monkeypatch.setattr(saving, "_placed", lambda axes: None)
-        save(drawing(), tmp_path / "theirs")
-    assert (tmp_path / "ours.svg").read_text() == (tmp_path / "theirs.svg").read_text()
-
-
-def test_equal_lines_become_one_path_unless_their_crossings_would_change():
-    line = '<path d="M{0} 0L1 1" style="fill:none;stroke:#000{1}"/>'
-    assert (
-        smaller(line.format(0, "") + line.format(5, "")) == '<path d="M0 0L1 1M5 0L1 1" style="fill:none;stroke:#000"/>'
-    )
-    two = line.format(0, ";stroke-opacity:0.5") + line.format(5, ";stroke-opacity:0.5")
-    assert smaller(two) == two
-
-
-def test_images_inside_stay_as_they_are():
-    image = '<image xlink:href="data:image/png;base64,\nAB 1.23456\n"/>'
-    assert smaller(image) == image
-
-
-def test_each_style_is_a_class_with_its_dark_colours():
-    path = '<path d="M0 0" style="{}"/>'
-    both, line, plain = f"fill:{style.BLUE};stroke:{style.INK}", f"fill:none;stroke:{style.BLUE}", "fill:none"
-    svg = with_dark("<style>*{}</style>" + "".join(path.format(text) for text in (line, both, plain, both)))
-    light, _, rest = svg.partition("@media (prefers-color-scheme:dark)")
-    dark, _, drawing = rest.partition("</style>")
-    assert light.endswith(f".a{{{both}}}.b{{{line}}}.c{{{plain}}}")  # the most frequent one is a
-    blue, ink = (style.DARK[colour] for colour in (style.BLUE, style.INK))
-    assert dark == f"{{.a{{fill:{blue};stroke:{ink}}}.b{{stroke:{blue}}}}}"
-    assert drawing == "".join(f'<path d="M0 0" class="{name}"/>' for name in "baca")
-
-
-def test_more_styles_than_letters_have_names_of_their_own():
-    paths = "".join(f'<path style="stroke-width:{width}"/>' for width in range(60))
-    svg = with_dark(f"<style>*{{}}</style>{paths}")
-    names = re.findall(r'class="(\w+)"', svg)
-    assert len(set(names)) == 60
-    assert [re.search(rf"\.{name}{{stroke-width:(\d+)}}", svg)[1] for name in names] == [str(i) for i in range(60)]
 
 
 @pytest.mark.parametrize("width", [4.0, 4.0046, np.nextafter(8.8, 0)])
@@ -152,18 +99,6 @@ def test_names_of_classes_are_drawn_as_they_are(name, tmp_path):
     shown = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
     assert all(part.replace("\x07", "\N{REPLACEMENT CHARACTER}") in shown for part in name.split("\n"))
     assert "in the legend" in shown
-
-
-def test_powers_at_the_ticks_of_a_logarithmic_axis_are_powers(tmp_path):
-    with style.applied():
-        figure = Figure(layout="constrained")
-        axes = figure.subplots()
-        axes.loglog([1e-4, 1e4], [1e-4, 1e4])
-        save(figure, tmp_path / "powers")
-    texts = ElementTree.parse(tmp_path / "powers.svg").getroot().iter("{http://www.w3.org/2000/svg}text")
-    shown = ["".join(text.itertext()) for text in texts]
-    assert len(shown) > 4
-    assert not any(sign in text for text in shown for sign in "$\\{")
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_its_numbers_and_the_others(tmp_path, capsys):

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import comparisons
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from dml import statistics
-from dml.report.analysis import precision
 from dml.report.analysis.interval_coverage import SEARCHES, SEEDS, covers, of_difference
 from dml.report.analysis.search_uncertainty import search_term
 from dml.report.estimates import Term, estimate
@@ -42,12 +40,6 @@ def test_two_terms_are_welchs_test():
     assert (found.low, found.high) == pytest.approx(tuple(welch.confidence_interval()))
 
 
-def test_a_further_term_never_narrows_an_interval():
-    seeds = Term(1.0, 2.0)
-    assert estimate(3.0, [seeds], [Term(0.1, 100.0)]).high >= estimate(3.0, [seeds]).high
-    assert estimate(0.0, []) == (0.0, 0.0, 0.0, 1.0)
-
-
 def results_of(truth="equal", seeds=5, folds=0):
     study = comparisons.study_of(True, seeds, folds)
     return comparisons.drawn(study, comparisons.SCENARIOS[truth], np.random.default_rng(1))[0]
@@ -75,23 +67,6 @@ def test_where_the_part_of_a_search_is_known():
     assert (search_term(untuned, first, KEY), covers(untuned)) == (None, SEEDS)
     assert of_difference(untuned, KEY, {first: 1.0}, {second: 1.0}) is None, "Student's t over seeds"
     assert search_term(results_of(folds=3, seeds=2), first, KEY) is None, "splits repeat searches"
-
-
-def test_ranks_and_spreads_have_the_part_of_the_searches():
-    scores = pd.DataFrame(DRAW.normal([0, 2, 4], 0.1, (5, 3)), columns=list("abc"))
-    assert precision.rank_intervals(scores).to_numpy().tolist() == [[3, 3], [2, 2], [1, 1]]
-    terms = dict.fromkeys("abc", Term(0.8**2, 8.0))
-    assert precision.rank_intervals(scores, terms).to_numpy().tolist() == [[2, 3], [1, 3], [1, 2]]
-    values = scores.to_numpy()
-    found = precision._paired_t(values[:, [0]] - values[:, 1:], np.full(2, 2 * 0.64), np.full(2, 2 * 0.64**2 / 8))
-    for p, other in zip(found, "bc", strict=True):
-        x = scores["a"] - scores[other]
-        assert p == pytest.approx(estimate(x.mean(), [Term(x.var() / 5, 4.0)], [terms["a"], terms[other]]).p)
-    spread = precision.spread_of(scores, terms)
-    assert spread.searches == pytest.approx(2 * 0.64)
-    assert spread.detectable(5, 1) > 3 > precision.spread_of(scores).detectable(5, 1)
-    assert spread.seeds_for(2.0, 1) is None, "seeds do not repeat a search"
-    assert precision.spread_of(scores).seeds_for(2.0, 1) < 5
 
 
 @pytest.mark.parametrize("seeds", [3, 11])

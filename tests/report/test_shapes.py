@@ -24,23 +24,6 @@ def test_the_report_of_the_default_study_is_below_two_megabytes(built, site, tmp
     assert shared < SHARED
 
 
-def test_one_seed_draws_no_intervals_and_says_so(synthetic, built):
-    page = built(synthetic.small(seeds=[0], evaluation=synthetic.evaluation(["recall@1"], ["test"])))
-    text = re.sub("<[^>]*>", "", page)
-    assert "one seed, so no intervals are drawn" in text
-    assert "one seed, so without a standard deviation and an interval" in text
-    assert "n = 1" in page
-    assert "± nan" not in page
-    assert 'class="strip' not in page
-
-
-def test_one_method_has_a_page(built):
-    page = built(shapes.one_method())
-    assert "The only method with results." in page
-    assert "Runner-up" not in page
-    assert 'id="choices"' not in page
-
-
 def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_path, monkeypatch):
     monkeypatch.setattr(best, "MANY", 5)
     monkeypatch.setattr(best, "BEST", 3)
@@ -53,12 +36,3 @@ def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_p
     means = frame.groupby(["loss", "positives", "negatives"])["score mean"].mean().sort_values(ascending=False)
     for place, (loss, positives, negatives) in enumerate(means.index):
         assert (f"{loss}, {positives} positives, {negatives} negatives" in text) == (place < 3)
-
-
-def test_the_figures_of_many_datasets_are_folded(built):
-    page = built(shapes.many_datasets(5))
-    assert page.count("<summary>MAP@R, on collection") + page.count("<summary>R@1, on collection") == 2
-    assert 'alt="R@1, test classes' in page
-    for section in ("What each choice is worth", "Good and robust"):  # the first dataset is not folded
-        assert [page.count(f"<summary>{section}: on collection-{i:02d}") for i in (1, 2, 5)] == [0, 1, 1]
-    assert "5 datasets" in page

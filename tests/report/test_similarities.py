@@ -69,14 +69,6 @@ def test_the_overlap_of_two_normal_distributions(shift, scale):
     assert analysis.overlap(*squeezed) == pytest.approx(exact, abs=0.015)
 
 
-def test_extremes_of_the_overlap():
-    low, high = np.linspace(0, 1, 500), np.linspace(2, 3, 700)
-    assert analysis.overlap(low, high) < 0.05
-    assert analysis.overlap(low, low) == pytest.approx(1)
-    assert analysis.overlap(np.ones(9), np.ones(4)) == 1
-    assert np.isnan(analysis.overlap(low, high[:0]))
-
-
 @pytest.fixture
 def kept(synthetic, loaded):
     """(normalize) -> results of embeddings on two sets."""
@@ -115,23 +107,3 @@ def test_the_section_has_a_figure_for_each_set_and_a_table_over_seeds(kept):
         p, n = values[upper & same], values[upper & ~same]
         expected.append(100 * (n[None] > p[:, None]).mean())
     assert table.frame["reverse after training mean"].iloc[0] == pytest.approx(np.mean(expected), abs=1e-3)
-
-
-def test_embeddings_that_are_not_normalised_are_compared_by_distance(kept):
-    results = kept()
-    results.study.training.__dict__["normalize"] = False
-    figure = next(iter(Similarities().content(results))).figure
-    assert figure._supxlabel.get_text() == "Euclidean distance of two images"
-    assert all(axes.get_xlim()[1] > 2 for axes in figure.axes if axes.axison)
-
-
-def test_cells_are_chosen_by_their_attributes(kept):
-    for asked, expected in (({}, 2), ({"positives": "easy"}, 1), ({"rate": [0.0, 0.4]}, 4), ({"rate": 0.4}, 2)):
-        results = kept(cells=asked)
-        table = list(Similarities().content(results))[-1]
-        assert len(table.frame) == 2 * expected, asked
-
-
-def test_no_section_unless_asked(kept, synthetic, loaded):
-    assert Similarities().applies(kept())
-    assert not Similarities().applies(loaded(synthetic.small()))

@@ -1,16 +1,11 @@
 """The site as a whole: complete, self-contained, reproducible."""
 
 import html.parser
-import re
 import urllib.parse
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from dml.config import DatasetSection, load_study
-from dml.report import contents
-from dml.report.figures import best
 from dml.report.loading import load
 from dml.report.site import build
 
@@ -60,37 +55,6 @@ def test_every_link_and_image_resolves(site):
                 assert anchor in found.ids
 
 
-def test_names_with_dots_and_other_signs_have_files_of_their_own(synthetic, tmp_path, monkeypatch):
-    """Names of studies and datasets are a user's: their figures and tables neither vanish nor meet."""
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    monkeypatch.setattr(contents, "STUDY", ("winners", "all_results"))
-    datasets = [DatasetSection(name="digits", id=name, train_on="coarse") for name in ("a.b", "a-b", "a+", "aplus")]
-    studies = [synthetic.small(name, datasets=datasets) for name in ("flowers.v1", "flowers.v2")]
-    for study in studies:
-        synthetic.write(study, tmp_path)
-    build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report")
-    shown: dict[str, set[str]] = {}
-    for study in studies:
-        page = tmp_path / "report/studies" / f"{study.name}.html"
-        links = [link.partition("#")[0] for link in _Links(page.read_text(encoding="utf-8")).links if link != "data:,"]
-        files = [(page.parent / urllib.parse.unquote(link)).resolve() for link in links if link]
-        assert [file for file in files if not file.is_file()] == []
-        shown[study.name] = {str(file) for file in files if file.suffix in (".svg", ".csv")}
-        figures = [file for file in files if file.suffix == ".svg"]
-        assert len(set(figures)) == len(figures) // 2 >= len(datasets)  # each is shown, and linked
-    one, two = shown.values()
-    assert one
-    assert one.isdisjoint(two)
-
-
-def test_the_files_of_the_theory_figures_name_every_series(site):
-    files = sorted((site.report / "data" / "_theory").glob("figure-*.csv"))
-    assert len(files) > 14
-    for file in files:
-        names = pd.read_csv(file).get(["panel", "series"], pd.DataFrame())
-        assert names.notna().all(axis=None), file.name
-
-
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in _pages(site.report):
         for link in _Links(page.read_text(encoding="utf-8")).links:
@@ -122,31 +86,6 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
     assert "figures/planes/key.svg" in index
 
 
-def test_a_study_that_has_not_run_says_so(site):
-    page = (site.report / "studies" / "empty.html").read_text(encoding="utf-8")
-    assert "Not run here yet: dml run empty" in page
-    assert 'class="notice bad"' not in page
-    assert "What the choice of tuples changes" not in page  # no heading without content
-    cards = re.findall(r'<article class="card" id="([\w-]+)"', (site.report / "index.html").read_text(encoding="utf-8"))
-    assert cards[-1] == "empty"
-
-
-def test_the_index_lists_many_studies_with_their_best_methods(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    studies = [synthetic.small(f"study-{number}") for number in range(4)]
-    for study in studies[1:]:
-        synthetic.write(study, tmp_path)
-    text = build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report").read_text(encoding="utf-8")
-    rows = re.findall(r"<tr>\s*<td.*?</tr>", text[text.index('id="studies"') : text.index('class="cards"')], re.DOTALL)
-    assert len(rows) == 4
-    assert all(f'href="#study-{number}"' in row for number, row in zip((1, 2, 3, 0), rows, strict=True))
-    said = "40% noise, rate not tuned, still rising, chosen on correct labels"
-    assert all(re.search(rf"triplet, \w+ \+ random\s*<small>R@1 [\d.]+, {said}</small>", row) for row in rows[:3])
-    assert "not run" in rows[3]
-    alone = build(studies[:2], tmp_path / "results", tmp_path / "store", tmp_path / "two").read_text(encoding="utf-8")
-    assert 'id="studies"' not in alone
-
-
 def test_a_page_shows_what_failed_and_what_is_missing(synthetic, built):
     study = synthetic.small()
     first = study.cells()[0].name
@@ -163,12 +102,6 @@ def test_a_page_shows_what_failed_and_what_is_missing(synthetic, built):
     assert page.count("Traceback\n&lt;b&gt;TrainingError&lt;/b&gt;: loss is nan") == 3
     assert "<b>TrainingError" not in page
     assert "0 of 3, 3 failed" in page
-
-
-def test_only_tuning_has_run(synthetic, built):
-    page = built(synthetic.small(), lambda frame: frame[frame["phase"] == "tune"])
-    assert "4 cells of 4 incomplete" in page
-    assert 'id="table-settings"' in page
 
 
 @pytest.mark.parametrize(
@@ -225,36 +158,3 @@ def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path, monkeypatch)
 def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):
     with pytest.raises(ValueError, match="digits, digits"):
         build([synthetic.study(), synthetic.study()], tmp_path, tmp_path, tmp_path / "report")
-
-
-def test_progress_is_told_after_each_study_page(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    drawn = []
-    build([synthetic.study("one"), synthetic.study("two")], tmp_path, tmp_path, tmp_path / "r", progress=drawn.append)
-    assert drawn == [1, 2]
-
-
-def test_a_report_without_studies_is_a_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.report.site.theory_sections", list)
-    index = build([], tmp_path, tmp_path, tmp_path / "report")
-    assert "params.yaml" in index.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["quickstart", "eps-table1"])
-def test_the_studies_of_the_repository_have_a_page(synthetic, built, tmp_path, name):
-    study = load_study(Path(__file__).parents[2] / "pipelines" / "studies" / f"{name}.yaml")
-    study = study.model_copy(update={"losses": study.losses[:1], "negatives": study.negatives[:2]})  # saves time
-    page = built(study)
-    assert (tmp_path / "report" / "figures" / name / "key.png").is_file()
-    assert "incomplete" not in page
-    assert ('id="published"' in page) == bool(study.reference_values)
-
-
-def test_very_many_methods_are_drawn_as_a_matrix(synthetic, built, tmp_path, monkeypatch):
-    """A panel or a row for each of them would fill pages."""
-    monkeypatch.setattr(best, "MANY", 7)
-    monkeypatch.setattr(contents, "STUDY", ("winners",))
-    page = built(synthetic.study(name="many"))
-    figure = (tmp_path / "report" / "figures" / "many" / "key.svg").read_text()
-    assert float(re.search(r'height="([\d.]+)pt"', figure)[1]) < 200
-    assert "square" in page

@@ -2,7 +2,6 @@
 
 import io
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,18 +9,15 @@ import pytest
 from synthetic import of_study, scoring
 
 from dml.config import SearchSection
-from dml.report.analysis.reference_values import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.numbers import duration, number, p_value, percent, rate
-from dml.report.page.blocks import Paragraph
 from dml.report.page.cells import rows
-from dml.report.page.tables import Column, Table
 from dml.report.plots import points
 from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
-from dml.report.sections.reference_values import ReferenceValues, reference_values_beside
+from dml.report.sections.reference_values import reference_values_beside
 from dml.report.sections.settings import best_settings
-from dml.report.sections.training_log import TrainingLog, diagnostics
+from dml.report.sections.training_log import TrainingLog
 from dml.report.sections.winners import winners
 
 
@@ -41,15 +37,6 @@ def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     at = [c.key for c in table.columns].index("recall@1")
     assert shown[at].text == "63.0 ± 3.6"
     assert shown[at].small == "[54.0, 72.0]"
-
-
-def test_every_cell_and_every_score_is_shown(synthetic, loaded):
-    study = synthetic.study()
-    made = main_results(loaded(study))
-    assert [t.title for t in made] == ["Test classes, fine labels", "Training classes, held-out images, fine labels"]
-    for table in made:
-        assert list(table.frame["cell"]) == [cell.name for cell in study.cells()]
-        assert [c.label for c in table.columns if c.kind == "score"] == ["R@1", "MAP@R"]
 
 
 def test_csv_is_the_table(synthetic, loaded):
@@ -80,28 +67,6 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
     frame = reference_values_beside(of_study(loaded(study), reference_values=asked)).frame
     assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
     assert frame["difference"].isna().sum() == 3
-
-
-@pytest.mark.parametrize(("metrics", "count"), [(["recall@1", "recall@5"], 8), (["map@r"], 0)])
-def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metrics, count):
-    study = synthetic.plane_study()
-    results = of_study(loaded(study), evaluation=replace(study.evaluation, metrics=metrics))
-    table = reference_values_beside(results)
-    assert len(table.frame) == count
-    assert "Published too, but not evaluated here: " in table.caption
-    assert "R@10" in table.caption.rpartition(":")[2]
-    *_, last = ReferenceValues().content(results)
-    assert isinstance(last, Table if count else Paragraph)
-
-
-def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
-    study = synthetic.study(reference_values=synthetic.plane_study().reference_values[:1])
-    study.reference_values[0].__dict__["dataset"] = "mnist"
-    study.datasets[0].__dict__["name"] = "mnist"
-    results = loaded(study)
-    found = cells_of(results, study.reference_values[0])
-    assert len(found) == 4
-    assert {results.cells[name].rate for name in found} == {0.0}
 
 
 def test_the_step_at_which_cells_stop_is_shown(synthetic, loaded, built):
@@ -145,19 +110,6 @@ def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded)
     assert "loss.swap" not in table.frame  # the study fixed it
 
 
-def test_best_settings_are_of_the_first_class_split(synthetic, loaded):
-    """Scores on the validation classes of another split do not compare."""
-    study = synthetic.small(class_splits=2)
-
-    def alter(frame):
-        both = [frame.assign(split=split, objective=frame["objective"] + split) for split in (0, 1)]
-        return pd.concat(both, ignore_index=True)
-
-    one, both = best_settings(loaded(synthetic.small())), best_settings(loaded(study, alter))
-    pd.testing.assert_frame_equal(both.frame, one.frame)
-    assert both.caption != one.caption
-
-
 def test_failed_and_missing_are_counted(synthetic, loaded):
     study = synthetic.study()
     first, second = (cell.name for cell in study.cells()[:2])
@@ -178,31 +130,10 @@ def test_failed_and_missing_are_counted(synthetic, loaded):
     assert cells[second][-2].small == "no seed finished"
 
 
-def test_diagnostics_are_means_over_seeds_beside_the_name_of_the_loss(synthetic, loaded):
-    study = synthetic.study()
-    first = study.cells()[0].name
-    logged = [json.dumps({"loss": value, "eta": 2.0}) for value in (1.0, 2.0, 6.0)]
-    made = diagnostics(loaded(study, scoring({first: logged}, "cell", key="diagnostics")))
-    texts = dict(zip([c.label for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
-    assert texts["Loss"] == "triplet"
-    assert texts["Mean loss"] == "3"
-    assert texts["Active share"] == "\N{EN DASH}"
-    assert "Eta" not in texts  # a maximum of one trial; pooled counts have a section of their own
-    assert len({c.label for c in made.columns}) == len({c.key for c in made.columns}) == len(made.columns)
-
-
 def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):
     study = synthetic.study()
     results = loaded(study, lambda frame: pd.concat([frame, frame[frame["phase"] == "confirm"]]))
     assert len(results.values(study.cells()[0].name, "test/fine/recall@1")) == 3
-
-
-def test_points_for_dvc(synthetic, loaded):
-    study = synthetic.study()
-    made = points(loaded(study))
-    assert list(made.columns) == ["rate", "method", "score", "low", "high"]
-    assert len(made) == len(study.cells())
-    assert made["score"].between(made["low"], made["high"]).all()
 
 
 @pytest.mark.parametrize(
@@ -228,12 +159,6 @@ def test_points_for_dvc(synthetic, loaded):
 )
 def test_how_numbers_are_written(written, expected):
     assert written == expected
-
-
-def test_a_single_seed_has_no_spread():
-    frame = pd.DataFrame([{"x mean": 50.0, "x std": np.nan, "x low": np.nan, "x high": np.nan, "x n": 1}])
-    cell = rows(Table("t", "T", "", (Column("x", "X", "score"),), frame))[0][0]
-    assert (cell.text, cell.small, cell.strip) == ("50.0", "n = 1", None)
 
 
 def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):

@@ -1,7 +1,6 @@
 """Sentences of the report are in the YAML file beside the module that says them, and each is said."""
 
 import ast
-import re
 import string
 from pathlib import Path
 
@@ -11,10 +10,7 @@ import dml.report
 from dml.report.texts import Texts, joined
 
 ROOM = Path(dml.report.__file__).parent
-LONGEST = 80  # characters of a literal in Python, such as a label or a column's note, at most
-SENTENCE = 7  # words of a literal with a full stop, at least; less is a line of numbers
 FILES = sorted(set(ROOM.rglob("*.yaml")) - {ROOM / "glossary.yaml"})
-MODULES = sorted(ROOM.rglob("*.py"))
 
 
 def said(module: Path) -> dict[str, list[set[str]]]:
@@ -44,31 +40,6 @@ def test_every_module_that_says_something_has_its_file():
     speaking = {path.with_suffix(".yaml") for path in ROOM.rglob("*.py") if said(path)}
     assert speaking == set(FILES)
     assert len(FILES) > 20
-
-
-def prose(module: Path) -> list[str]:
-    """Sentences and long literals of a module, with `_` for what is filled in; not docstrings and what it raises."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    quiet: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            quiet |= set(map(id, ast.walk(node)))
-    found = []
-    for node in ast.walk(tree):
-        if id(node) in quiet:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            quiet |= set(map(id, node.values))
-            found.append("".join(part.value if isinstance(part, ast.Constant) else "_" for part in node.values))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.append(node.value)
-    long = [text for text in found if len(text) > LONGEST and " " in text]
-    return long + [text for text in found if text.endswith(".") and len(re.findall(r"[a-z]+", text)) >= SENTENCE]
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOM).as_posix())
-def test_prose_is_not_in_python(module):
-    assert prose(module) == []
 
 
 def test_a_name_that_no_file_has_and_a_missing_value_are_refused(tmp_path):

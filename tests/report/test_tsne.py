@@ -11,19 +11,6 @@ from dml.report.sections.tsne import Tsne
 pytestmark = pytest.mark.slow
 
 
-def test_few_points_are_all_drawn():
-    labels = np.repeat(np.arange(30), 3)
-    assert analysis.sample(labels, seed=0).tolist() == list(range(90))
-
-
-def test_a_sample_of_few_classes_is_uniform():
-    labels = np.repeat(np.arange(4), [3000, 1000, 500, 500])
-    chosen = analysis.sample(labels, seed=0)
-    assert len(np.unique(chosen)) == analysis.POINTS
-    assert np.bincount(labels[chosen]) / analysis.POINTS == pytest.approx([0.6, 0.2, 0.1, 0.1], abs=0.05)
-    assert (chosen != analysis.sample(labels, seed=1)).any()
-
-
 def test_of_many_classes_the_largest_have_points_to_see():
     labels = np.repeat(np.arange(2000), 5)
     labels = np.concatenate([labels, np.repeat([7, 1500], 100)])
@@ -57,14 +44,6 @@ def test_a_layout_is_kept_until_something_changes(tmp_path, monkeypatch):
     assert (analysis.layout(points, 1, tmp_path) == 0).all()
     next(iter(sorted(tmp_path.iterdir()))).write_bytes(b"broken")
     analysis.layout(points, 0, tmp_path)
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (0, 4), (20, 1)])
-def test_what_is_too_small_stays_where_it_is(shape):
-    points = np.random.default_rng(2).normal(size=shape).astype("float32")
-    places = analysis.layout(points, seed=0)
-    assert places.shape == (shape[0], 2)
-    np.testing.assert_array_equal(places[:, 0], points[:, 0])
 
 
 def test_the_section_has_a_panel_for_each_method_and_set(synthetic, loaded):

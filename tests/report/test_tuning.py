@@ -1,18 +1,16 @@
 """Comparisons at one learning rate say so, by the study's configuration, wherever they are shown."""
 
 import re
-from pathlib import Path
 
 import pytest
 from synthetic import EASIER
 
 from dml import discovery
-from dml.cli.recommendation_text import recommendation_text
 from dml.config import ComparisonSection, load_study
 from dml.report import contents
 from dml.report.recommendation import recommend
 from dml.report.sections.winners import winners
-from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark
+from dml.report.tuning import NOT_TUNED, RATE_NOT_TUNED, mark
 
 pytestmark = pytest.mark.slow
 
@@ -69,39 +67,6 @@ def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, b
     assert page.count("Not tuned: each method has one setting") == 1
     (claim,) = re.findall(r'<ul class="evidence">.*?</ul>', page, re.DOTALL)
     assert "3 seeds, not tuned" in claim
-
-
-def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_path):
-    built(fixed)
-    index = re.sub(
-        r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
-    )
-    assert index.count(IN_SHORT) == 1
-    assert "Not tuned: each method has one setting, and all have one learning rate. " not in index
-    cards = re.findall(r'<span class="where">(.*?)</span>', index)
-    assert cards
-    assert all(card.endswith(", not tuned, still rising") for card in cards)
-
-
-def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):
-    found = recommend(loaded(fixed), 0.0)
-    assert found.notes[0].startswith("Not tuned: each method has one setting, and all have one learning rate.")
-    assert "not tuned" in recommendation_text(found, "given", ["dml refit"]).splitlines()[0]
-    assert found.content()["tuning"] == NOT_TUNED
-
-
-def test_every_comparison_of_the_published_page_is_marked(results_page):
-    """Each published study here has one rate; the page names it in effects, claims and its own section."""
-    root = Path(__file__).parents[2]
-    assert results_page.count(IN_SHORT) == 1
-    for path in sorted((root / "docs" / "results").iterdir()):
-        if not path.is_dir():
-            continue
-        said = mark(load_study(root / "pipelines" / "studies" / f"{path.name}.yaml"))
-        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", results_page, re.MULTILINE)
-        assert own.rstrip(".").endswith(said)
-        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", results_page, re.MULTILINE):
-            assert said in line, line
 
 
 @pytest.mark.parametrize(("rates", "said"), [([0.0], 0), ([0.0, 0.4], 1)])

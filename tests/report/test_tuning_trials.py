@@ -35,25 +35,6 @@ def test_a_lead_that_exists_only_at_one_trial_is_called_that(tuned):
         assert row["lead at last"] == pytest.approx(50 - (90 - 80 * 0.8**5))
 
 
-def test_a_lead_that_lasts(tuned):
-    results = tuned({"easy": [0.6, 0.7, 0.6, 0.7, 0.6], "random": [0.1, 0.1, 0.1, 0.1, 0.5]})
-    assert {row["lasts"] for row in tuning.leaders(results).frame.to_dict("records")} == {"yes"}
-
-
-def test_the_page_has_a_figure_and_two_tables(tuned):
-    results = tuned({})
-    assert tuning.Tuning().applies(results)
-    figure, leaders, dependence = tuning.Tuning().content(results)
-    assert figure.data["trials"].max() == 5
-    assert len(leaders.frame) == 2
-    assert dependence.frame["trials"].tolist() == [20]
-
-
-def test_one_trial_per_cell_decides_nothing(synthetic, loaded):
-    study = synthetic.small(search=synthetic.SearchSection(trials=1))
-    assert not tuning.Tuning().applies(loaded(study))
-
-
 def test_the_setting_that_explains_the_score_is_the_first():
     draw = np.random.default_rng(0)
     settings = [

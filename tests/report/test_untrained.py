@@ -5,13 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import KEY, of_study, only_confirmed, scoring
+from synthetic import KEY, only_confirmed, scoring
 
 from dml.report.analysis.untrained import untrained
-from dml.report.page.blocks import Drawing
 from dml.report.recommendation import recommend
-from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
-from dml.report.sections.winners import Winners, winners
+from dml.report.sections.untrained import Untrained, best_and_untrained
 
 pytestmark = pytest.mark.slow
 
@@ -35,16 +33,6 @@ def with_features(synthetic, loaded):
     return make
 
 
-def unfinished(results, rate, *positives):
-    """Leaves out the trials of some choices of positives at a rate."""
-    trials = results.trials
-    return dataclasses.replace(results, trials=trials[(trials["rate"] != rate) | ~trials["positives"].isin(positives)])
-
-
-def test_a_study_without_these_scores_has_no_such_section(synthetic, loaded):
-    assert not Untrained().applies(loaded(synthetic.small()))
-
-
 def test_the_best_head_of_each_rate_beside_the_features(with_features):
     results = with_features(mobilenet=0.65)
     assert Untrained().applies(results)
@@ -57,39 +45,6 @@ def test_the_best_head_of_each_rate_beside_the_features(with_features):
     low, high = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
     np.testing.assert_allclose(frame.loc[0.0, ["gain", "gain low", "gain high"]].to_numpy(float), [15, low, high])
     assert frame.loc[0.4, "gain"] == pytest.approx(-4)
-
-
-def test_of_several_kinds_of_features_the_best_one_counts_and_all_are_listed(with_features):
-    results = with_features(small=0.5, large=0.75)
-    assert list(best_and_untrained(results).frame["untrained"]) == [75.0, 75.0]
-    assert dict(zip(all_scores(results).frame["from"], all_scores(results).frame[KEY], strict=True)) == {
-        "small": 50.0,
-        "large": 75.0,
-    }
-    assert all_scores(with_features(small=0.5)) is None, "one score is in the first table"
-
-
-@pytest.mark.parametrize(("pixels", "net", "said"), [(0.75, 0.5, "pixels"), (0.5, 0.75, "frozen features")])
-def test_of_pixels_and_features_the_better_one_is_named(with_features, pixels, net, said):
-    frame = best_and_untrained(with_features(pixels=pixels, net=net)).frame
-    assert set(zip(frame["from"], frame["untrained"], strict=True)) == {(said, 75.0)}
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("net, 4 components", "frozen features, 4 components"),
-        ("net, whitened", "frozen features, whitened"),
-        ("pixels, 128 LDA", "pixels, 128 LDA"),
-        ("vectors", "vectors"),
-    ],
-)
-def test_a_projection_counts_as_any_other_score_and_is_named(with_features, name, label):
-    table = best_and_untrained(with_features(**{"net": 0.65, name: 0.7}))
-    assert list(table.frame["untrained"]) == [70.0, 70.0]
-    assert set(table.frame["from"]) == {label}
-    assert ("within-class whitening" in table.caption) == ("," in name)
-    assert list(best_and_untrained(with_features(**{"net": 0.65, name: 0.6})).frame["untrained"]) == [65.0, 65.0]
 
 
 def record(rate, score, noise="uniform", name="net, whitened", dataset="digits"):
@@ -118,80 +73,11 @@ def test_projections_fitted_to_labels_count_at_their_own_noise(with_projections)
     assert frame.loc[0.0, "above"] == 1
 
 
-def test_a_projection_without_a_score_at_a_noise_rate_does_not_count_there(with_projections):
-    kept = [one for one in with_projections.summary["untrained_by_noise"] if one["rate"] == 0]
-    results = dataclasses.replace(with_projections, summary={**with_projections.summary, "untrained_by_noise": kept})
-    frame = best_and_untrained(results).frame.set_index("rate")
-    assert dict(frame["untrained"]) == {0.0: 75.0, 0.4: 65.0}
-
-
-def test_without_noise_any_noise_model_has_the_same_labels(with_projections):
-    assert untrained(with_projections, "digits", "asymmetric", 0.0, KEY).score == pytest.approx(75)
-    assert untrained(with_projections, "digits", "asymmetric", 0.4, KEY).score == pytest.approx(95)
-
-
 def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projections):
     found = untrained(with_projections, "digits", "uniform", {0.0: 0.25, 0.4: 0.75}, KEY)
     assert (found.name, found.score) == ("net, whitened", pytest.approx(0.25 * 75 + 0.75 * 70))
     note = recommend(with_projections, 0.3).notes[-1]
     assert note.startswith("Without training: 71.2 (frozen features, whitened)")
-
-
-def test_the_figures_line_follows_the_best_score_at_each_rate(with_projections):
-    drawing = next(block for block in Winners().content(with_projections) if isinstance(block, Drawing))
-    dotted = next(line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":")
-    np.testing.assert_allclose(dotted.get_xydata(), [[0.0, 75.0], [0.4, 70.0]])
-    assert "Dotted: the best score without training (frozen features, whitened)." in drawing.caption
-
-
-def test_the_table_of_all_scores_says_which_labels_projections_are_fitted_to(with_projections):
-    frame = all_scores(with_projections).frame
-    rows = list(zip(frame["from"], frame["fitted"], frame[KEY], strict=True))
-    assert ("net", "", 65.0) in rows
-    assert ("net, whitened", "no noise", 75.0) in rows
-    assert ("net, whitened", "40% uniform noise", 70.0) in rows
-    assert ("net, whitened", "40% asymmetric noise", 95.0) in rows
-    assert len(rows) == 4, "neither another dataset's record nor the score that has one for each noise rate"
-
-
-def test_only_methods_with_a_finished_seed_count(with_features):
-    results = unfinished(with_features(net=0.65), 0.0, "easy")
-    (row,) = best_and_untrained(results).frame.query("rate == 0").to_dict("records")
-    assert (row["gain"], row["above"], row["others"]) == (pytest.approx(5), 1, 1)
-
-
-def test_a_rate_without_a_finished_trial_has_no_row(with_features):
-    results = unfinished(with_features(net=0.65), 0.0, "easy", "random")
-    assert list(best_and_untrained(results).frame["rate"]) == [0.4]
-
-
-@pytest.mark.parametrize(("normalize", "said"), [(True, "by cosine"), (False, "by Euclidean distance")])
-def test_the_caption_says_how_neighbours_are_found(with_features, normalize, said):
-    results = with_features(net=0.65)
-    training = dataclasses.replace(results.study.training, normalize=normalize)
-    assert said in best_and_untrained(of_study(results, training=training)).caption
-
-
-def test_all_scores_of_the_features_have_a_table(synthetic, loaded):
-    results = loaded(synthetic.study())
-    alone = {"digits": {"net": {KEY: 0.5, "test/fine/map@r": 0.25}}}
-    results = dataclasses.replace(results, summary={"untrained": alone})
-    frame = all_scores(results).frame
-    assert frame.to_dict("records") == [{"dataset": "digits", "from": "net", KEY: 50.0, "test/fine/map@r": 25.0}]
-
-
-def test_the_key_figure_draws_the_features_and_its_caption_says_so(with_features, synthetic, loaded):
-    for results, expected in ((with_features(net=0.65), [65.0]), (loaded(synthetic.small()), [])):
-        drawing = next(block for block in Winners().content(results) if isinstance(block, Drawing))
-        dotted = [line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":"]
-        assert [line.get_ydata()[0] for line in dotted] == expected
-        assert ("Dotted: the best score without training (frozen features)." in drawing.caption) == bool(expected)
-
-
-def test_a_card_of_the_index_names_the_features(with_features):
-    (findings,) = Winners().card(with_features(net=0.65))
-    assert all(finding.text.endswith("Without training: 65.0 % (frozen features).") for finding in findings.items)
-    assert winners(with_features(net=0.65)) is not None
 
 
 @pytest.mark.parametrize(
@@ -209,10 +95,6 @@ def test_a_card_of_the_index_names_the_features(with_features):
 def test_a_recommendation_says_whether_training_is_worth_it(with_features, name, score, said):
     note = recommend(with_features(**{name: score}), 0.0).notes[-1].replace("\N{MINUS SIGN}", "-")
     assert note.startswith(f"Without training: {said}")
-
-
-def test_a_recommendation_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
-    assert not any("Without training" in note for note in recommend(loaded(synthetic.small()), 0.0).notes)
 
 
 def test_what_observed_labels_choose_is_the_baseline(with_projections):

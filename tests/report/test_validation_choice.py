@@ -55,13 +55,6 @@ def test_without_validation_scores_the_page_says_that_test_classes_choose(study,
     assert ON_TEST in recommend(results, 0.0).notes
 
 
-def test_one_method_without_a_validation_score_leaves_the_choice_to_the_test_classes(study, loaded):
-    def alter(frame):
-        return altered(frame)[(frame["phase"] == "confirm") | (frame["positives"] != "all")]
-
-    assert ON_TEST in winners(loaded(study, alter)).caption
-
-
 def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded):
     alone = {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
     gain = gain_of_best(replace(loaded(study, altered), summary=alone), "digits", "uniform", 0.0, KEY)

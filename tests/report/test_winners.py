@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import EASIER, first_row, of_study, only_confirmed, scoring
+from synthetic import EASIER, of_study, only_confirmed, scoring
 
 from dml.config import ComparisonSection, DatasetSection, NoiseSection, ReportSection
 from dml.report.analysis import best_of_many
-from dml.report.analysis.paired import adjusted, corrected, paired
 from dml.report.claims import with_verdicts
 from dml.report.labels import noise_axis, readable
 from dml.report.loading import load
@@ -97,26 +96,6 @@ def test_each_loss_has_the_base_among_its_own_policies(study_of, tmp_path):
     ]
 
 
-def test_a_single_seed_gives_no_verdict(synthetic, loaded):
-    results = loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0]))
-    assert winners(results).frame["worse"].isna().all()
-    cells = first_row(winners(results))
-    assert cells["lead"].startswith("+")
-    assert not {"p adjusted", "worse"} & set(cells)  # columns of dashes
-    finding = next(iter(Winners().card(results))).items[0]
-    assert "significantly" not in finding.text
-
-
-def test_too_few_seeds_give_no_p(three):
-    results, _ = three
-    one = results.values(next(iter(results.cells)), "test/fine/recall@1")
-    found = paired(one[:1], one[:1], 0.0)
-    assert found["difference"] == 0.0
-    assert np.isnan(found["p"])
-    assert np.isnan(corrected([found])[0]["holm"])
-    assert np.isnan(adjusted([found])[0]["p adjusted"])
-
-
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
     monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
     compare = [ComparisonSection(score="seen/fine/nmi", **EASIER)]
@@ -133,14 +112,6 @@ def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(s
     assert panels(shown) == ["R@1", "NMI"]
     (others,) = folded.blocks
     assert panels(others) == ["MAP@R", "NMI", "R@1", "MAP@R"]
-
-
-def test_toplines_are_no_findings(synthetic, loaded):
-    study = synthetic.small(noise=synthetic.noise([0.0, 0.2], "uniform", "subset"))
-    results = loaded(study)
-    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
-    assert ["uniform noise" in finding.where for finding in card.items] == [True, True]
-    assert set(winners(results).frame["noise"]) == {"uniform", "topline"}
 
 
 @pytest.mark.parametrize("source", ["imagefolder", "digits"])

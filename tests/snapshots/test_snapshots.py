@@ -14,7 +14,6 @@ from dml.config import load_study
 from dml.config.recorded import ATTRIBUTE, recorded
 from dml.report.loading import load
 from dml.snapshots import LARGEST, Snapshot, publish, snapshots
-from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
@@ -96,26 +95,6 @@ def test_a_snapshot_gives_back_the_trials(tmp_path, study, folder):
     assert "data" in snapshot.summary()
 
 
-def test_a_snapshot_keeps_the_scores_without_training(tmp_path, study, folder):
-    alone = {
-        "untrained": {"digits": {"pixels": {"test/fine/recall@1": 0.5}}},
-        "untrained_by_noise": [
-            {
-                "dataset": "digits",
-                "noise": "uniform",
-                "rate": 0.4,
-                "name": "pixels, LDA",
-                "scores": {"test/fine/recall@1": 0.6},
-            }
-        ],
-    }
-    summary = json.loads((folder / "summary.json").read_text()) | alone
-    (folder / "summary.json").write_text(json.dumps(summary))
-    publish(study, folder, tmp_path / "published")
-    kept = Snapshot(tmp_path / "published" / study.name).summary()
-    assert {name: kept[name] for name in alone} == alone
-
-
 def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_path, study, folder):
     publish(study, folder, tmp_path / "out")
     found = Snapshot(tmp_path / "out/toys").trials()
@@ -154,15 +133,6 @@ def test_its_trials_count_as_stored(tmp_path, study, folder):
     assert store.read(row["key"]).scores == {"mine": 1.0}
 
 
-def test_a_variable_lets_published_trials_run_again(tmp_path, study, folder, monkeypatch):
-    monkeypatch.delenv("DML_SNAPSHOTS", raising=False)
-    publish(study, folder, tmp_path / "out")
-    found = snapshot_outcomes(tmp_path / "out")
-    assert {outcome.host for outcome in found.values()} == {"published"}
-    monkeypatch.setenv("DML_SNAPSHOTS", "off")
-    assert snapshot_outcomes(tmp_path / "out") == {}
-
-
 @pytest.mark.parametrize(
     ("change", "commit", "expected"),
     [
@@ -195,11 +165,6 @@ def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_c
     snapshot = Snapshot(tmp_path / "out/toys")
     assert "has changed since" in load(longer, tmp_path / "none", None, snapshot).origin
     assert "has changed since" not in load(titled, tmp_path / "none", None, snapshot).origin
-
-
-def test_a_study_that_has_not_run_is_refused(tmp_path, study):
-    with pytest.raises(ValueError, match="dml run toys"):
-        publish(study, tmp_path / "none", tmp_path / "out")
 
 
 def test_files_of_a_person_are_not_published_over(tmp_path, study, folder):

@@ -15,7 +15,7 @@ from dml import models
 from dml.config import Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.files import locked, write_json
+from dml.files import write_json
 from dml.sweep.champions.data import all_images
 from dml.sweep.champions.train import Wanted, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
@@ -115,14 +115,6 @@ def test_the_winners_searched_settings_and_nothing_held_out():
     assert spec.evaluation.sets == ()
 
 
-@pytest.mark.parametrize(("own", "expected"), [({}, 0.25), ({"settings": {"rate": 0.1}}, 0.1)])
-def test_a_filter_assumes_the_rate_of_the_recipe_unless_the_study_sets_it(own, expected):
-    of = study(filters=[{"name": "prism", **own}])
-    cell = next(cell for cell in of.cells() if cell.rate == 0.4)
-    spec = champion_spec(of, cell, {"filter.rate": 0.4}, 0.25, DIGESTS)
-    assert spec.filter.settings["rate"] == expected
-
-
 @pytest.mark.parametrize("training", [{}, {"frozen": True}])
 def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_train(place, training, monkeypatch):
     """Labels as given are not known to be right: a filter that is told that none is wrong would leave nothing out."""
@@ -138,13 +130,6 @@ def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_trai
     assert made.spec.filter.settings["rate"] == 0.17
     assert [len(observed) for observed in asked] == [1797]
     assert any("17% of the observed labels look wrong" in line for line in lines)
-
-
-def test_a_gpu_that_is_missing_is_said_first(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    of = study(resources={"gpus_per_trial": 1})
-    with pytest.raises(ValueError, match="torch finds none on this machine"):
-        champion_spec(of, of.cells()[0], {}, 0.25, DIGESTS)
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -170,32 +155,3 @@ def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, 
     assert any(line.endswith("trained already") for line in lines)
     assert (again.folder, again.card["made"]) == (made.folder, card["made"])
     assert (made.folder / "model.safetensors").stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("frozen", [False, True])
-def test_it_embeds_the_views_that_the_study_evaluates(place, packed, frozen):
-    training = {**CONTENT["training"], "frozen": frozen}
-    made = {
-        views: train(place, wanted(study(training=training, evaluation={"views": views})), f"{views}-{frozen}")[0]
-        for views in ("one", "mirror")
-    }
-    one, both = (TrainedEmbedder(made[views].folder) for views in made)
-    images = packed.images[:6].copy()
-    total = one(images) + one(images[:, :, ::-1])
-    np.testing.assert_allclose(both(images), total / np.linalg.norm(total, axis=1, keepdims=True), atol=1e-6)
-    assert made["mirror"].card["views"] == "mirror"
-
-
-def test_black_and_white_tell_mean_and_standard_deviation_of_each_channel():
-    from dml.sweep.champions.card import preprocessing
-
-    augment = {"name": "crop224", "channels": 3, "normalization": "imagenet"}
-    found = preprocessing({"image_shape": [256, 256, 3], "augment": augment})
-    assert found["mean"] == pytest.approx([0.485, 0.456, 0.406], abs=1e-5)
-    assert found["std"] == pytest.approx([0.229, 0.224, 0.225], abs=1e-5)
-    assert found["network_shape"] == [3, 224, 224]
-
-
-def test_two_at_once_are_refused(place):
-    with locked(place / "store/champions/busy/lock"), pytest.raises(RuntimeError, match="locked by process"):
-        train(place, wanted(study()), "busy")

@@ -85,17 +85,3 @@ def test_a_setting_that_varies_is_in_the_table_and_in_mlflow_and_another_value_r
     begun = [line for line in workplace.log()[before:] if "begin" in line]
     assert len(begun) == 2
     assert len(pd.read_parquet(workplace.folder / "out" / "trials.parquet")) == 6
-
-
-def test_the_time_left_is_known_before_the_first_trial_ends(workplace):
-    workplace.orders(seconds=0.5)
-    workplace.start(training={"steps": 40}, search={"sampler": "fixed"}, losses=["triplet"])
-    status = workplace.folder / "store" / "sweeps" / "toys.json"
-
-    def told():
-        now = json.loads(status.read_text()) if status.is_file() else {}
-        return now if now.get("left") else None
-
-    now = workplace.wait(told)
-    assert now["finished"] == 0
-    assert 2 < now["left"] < 60

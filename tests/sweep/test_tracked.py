@@ -14,13 +14,12 @@ from simulated import simulate
 
 from dml.config.recorded import ATTRIBUTE, record
 from dml.files import write_json
-from dml.pipeline import sync
 from dml.pipeline.sync import picture_of
 from dml.report.loading import load
 from dml.report.runs.results import picture
 from dml.sweep.progress.live import LiveTable, live_folder
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.store.trials import FAILED, FINISHED, Outcome
+from dml.sweep.store.trials import FINISHED
 
 pytestmark = pytest.mark.slow
 
@@ -70,28 +69,6 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
         assert run.status == "FINISHED"
 
 
-def test_the_share_kept_under_noise_is_that_of_the_report(toy_study, tmp_path):
-    plan = simulate(toy_study(noise=NOISE, search={"sampler": "fixed"}), tmp_path, score)
-    _, runs = shown(plan, tmp_path)
-    shares = {(run.params["loss"], run.params["rate"]): run.metrics.get("share_kept") for run in runs["cell"]}
-    assert shares == {
-        ("triplet", 0.0): None,
-        ("triplet", 0.2): 0.5,
-        ("contrastive", 0.0): None,
-        ("contrastive", 0.2): 0.5,
-    }
-
-
-@pytest.mark.parametrize(("rates", "expected"), [([0.2, 0.0], 0.0), ([0.1, 0.2], None)])
-def test_the_studys_winner_has_labels_as_given(toy_study, tmp_path, rates, expected):
-    study = toy_study(noise=[{"name": "uniform", "rates": rates}])
-    plan = simulate(study, tmp_path, lambda job: 0.3 + job.cell.rate + 0.1 * (job.cell.loss.name == "triplet"))
-    run = shown(plan, tmp_path)[1]["study"][0]
-    assert run.tags.get("winner.rate") == (None if expected is None else str(expected))
-    assert run.metrics.get("objective.mean") == (None if expected is None else 0.4)
-    assert run.tags.get("winner.loss") == (None if expected is None else "triplet")
-
-
 def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
     _, runs = shown(plan, tmp_path)
@@ -109,27 +86,6 @@ def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
     ]
 
 
-def test_an_interrupted_sweep_and_a_running_one(toy_study, tmp_path):
-    plan = simulate(toy_study(), tmp_path, score, stop=8)
-    for state, unfinished in (("interrupted", "KILLED"), ("running", "RUNNING")):
-        _, runs = shown(plan, tmp_path, state)
-        assert [run.status for run in runs["cell"]] == ["FINISHED", unfinished]
-        assert runs["study"][0].status == unfinished
-
-
-def test_a_study_whose_trials_all_failed(toy_study, tmp_path):
-    plan = simulate(toy_study(), tmp_path, score)
-    for state in plan.states:
-        for found in (state.tuned, state.confirmed):
-            for number, (job, _) in found.items():
-                found[number] = job, Outcome(FAILED, error="the loss became NaN")
-    _, runs = shown(plan, tmp_path)
-    assert {run.status for run in runs["cell"]} == {"FAILED"}
-    assert {run.tags["dml.error"] for run in runs["trial"]} == {"the loss became NaN"}
-    assert runs["study"][0].metrics["failed"] == len(runs["trial"])
-    assert "dml.winner" not in runs["study"][0].tags
-
-
 def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validation(toy_study, tmp_path):
     def misleading(job):
         return score(job) if job.phase == "tune" else 1 - score(job)
@@ -144,30 +100,6 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
     assert (study.metrics["cells"], study.metrics["trials"]) == (4, 20)
     assert study.tags["mlflow.note.content"].count("\n| digits, uniform") == 2, "a line per noise rate"
     assert found.study == "toys"
-
-
-def test_names_are_what_differs(toy_study, tmp_path):
-    grid = {"training.batch.per_class": [2, 4]}
-    _, runs = shown(simulate(toy_study(noise=NOISE, grid=grid), tmp_path, score), tmp_path)
-    assert [run.name for run in runs["cell"]][:3] == [
-        "triplet, per class 2, 0%",
-        "triplet, per class 4, 0%",
-        "triplet, per class 2, 20%",
-    ]
-
-
-def test_one_cell_has_the_methods_name(toy_study, tmp_path):
-    one = toy_study(losses=["triplet"], search={"sampler": "fixed"})
-    _, runs = shown(simulate(one, tmp_path, score), tmp_path)
-    assert [run.name for run in runs["cell"]] == ["triplet, random + random"]
-
-
-def test_two_variants_of_a_loss_are_told_apart(toy_study, tmp_path):
-    losses = [{"name": "triplet", "settings": {"margin": margin}} for margin in (0.1, 0.2)]
-    study = toy_study(losses=losses, search={"sampler": "fixed"})
-    _, runs = shown(simulate(study, tmp_path, score), tmp_path)
-    assert [run.params["loss"] for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
-    assert [run.name for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
 
 
 def test_the_table_of_a_sweep_that_runs(toy_study, tmp_path, monkeypatch):
@@ -255,9 +187,3 @@ def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
     os.utime(results, (time.time() + 1, time.time() + 1))  # DVC's, of the study as it was before that sweep
     shown = picture_of(where, study).runs[0]
     assert (shown.status, shown.model.key) == ("FINISHED", key)
-
-
-def test_a_study_that_has_not_run_is_not_said_to_be_up_to_date(toy_study, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="toys: nothing has run here yet: dml run toys"):
-        sync.run(toy_study())

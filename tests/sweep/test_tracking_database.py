@@ -6,7 +6,7 @@ import pytest
 from stepped import two_at_once
 from tracking_server import Database, Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.usefixtures("at_once")]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(400), pytest.mark.usefixtures("at_once")]
 
 
 @pytest.fixture

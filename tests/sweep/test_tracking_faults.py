@@ -10,7 +10,7 @@ import socket
 import time
 
 import pytest
-from stepped import Sweep, two_at_once
+from stepped import Sweep
 from tracking_server import Server
 
 from dml.pipeline.sync import sync_study
@@ -81,12 +81,3 @@ def test_a_server_that_does_not_answer_is_named_and_delays_nothing(tmp_path, mon
     assert "The sweep goes on" in said
     assert "`dml sync toys` brings it up to date" in said
     assert "Traceback" not in said
-
-
-def test_two_sweeps_at_once_on_one_server(tmp_path, server):
-    with two_at_once(tmp_path, server.uri) as sweeps:
-        for sweep in sweeps:
-            sweep.end(3)
-        for sweep in sweeps:
-            sweep.wait({"FINISHED": 3, "RUNNING": 1})
-            sweep.finish()

@@ -37,12 +37,6 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_an_empty_store_has_no_earlier_trial(toy_study, tmp_path):
-    (line, reason) = explain(toy_study(), TrialStore(tmp_path), toy.describe)
-    assert line.startswith("4 trials of 2 cells")  # the first round of each search
-    assert "no earlier trial" in reason
-
-
 def test_nothing_runs_again_where_everything_is_stored(toy_study, tmp_path):
     run_all(toy_study(), TrialStore(tmp_path))
     (line,) = explain(toy_study(), TrialStore(tmp_path), toy.describe)
@@ -66,13 +60,6 @@ def test_a_raised_version_is_named_for_the_trials_that_run_the_part(toy_study, t
     found = reasons(toy_study(), TrialStore(tmp_path), toy.describe)
     assert {reason.job.cell.loss.name for reason in found} == {"triplet"}
     assert {str(d) for reason in found for d in reason.differences} == {"versions.losses.triplet: 1 -> 2"}
-
-
-def test_an_interrupted_trial_is_said_to_resume(toy_study, tmp_path):
-    store = TrialStore(tmp_path)
-    for reason in reasons(toy_study(), store, toy.describe):
-        store.begin(reason.job.key, keys.canonical(keys.record(reason.job.spec)))
-    assert "resumes from its checkpoint" in explain(toy_study(), store, toy.describe)[1]
 
 
 def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, project, monkeypatch, capsys):

@@ -24,14 +24,3 @@ def test_the_address_of_the_cells(uri):
     assert ui_address("study", uri=uri).startswith("http://127.0.0.1:5000/#/experiments/")
     for other in (f"{uri}?timeout=30", uri.replace("sqlite:", "sqlite+pysqlite:"), "sqlite:///mlflow.db?timeout=30"):
         assert ui_addresses("http://host:1", other) == {"study": address}
-
-
-def test_a_study_without_a_run_is_named_with_the_choices(uri, tmp_path):
-    sync(picture(), uri)
-    with pytest.raises(ValueError, match=r"'studdy' has no run in MLflow .*did you mean 'study'"):
-        ui_address("studdy", uri=uri)
-    nowhere = f"sqlite:///{tmp_path / 'nowhere.db'}"
-    with pytest.raises(ValueError, match=r"nowhere\.db: no study was tracked here yet \(dml run quickstart"):
-        ui_address("quickstart", uri=nowhere)
-    assert ui_addresses(uri=nowhere) == ui_addresses(uri=f"{nowhere}?timeout=30") == {}
-    assert not (tmp_path / "nowhere.db").exists()

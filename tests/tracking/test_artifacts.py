@@ -2,8 +2,7 @@
 
 import base64
 
-from dml.tracking import artifacts
-from dml.tracking.artifacts import contents, self_contained
+from dml.tracking.artifacts import self_contained
 
 PAGE = """<link rel="icon" href="data:,"><a class="home" href="../index.html">dml</a> <a href="#winners">winners</a>
 <a href="https://example.org">paper</a> <a href="../data/a%20b.csv" download>CSV</a>
@@ -32,10 +31,3 @@ def test_figures_are_inside_and_links_to_other_files_are_gone(tmp_path):
     assert '<a href="https://example.org">paper</a> <a download>CSV</a>' in text
     assert 'src="../figures/missing.png"' in text
     assert '<link rel="icon" href="data:,">' in text
-
-
-def test_a_large_file_stays_on_disk(tmp_path, monkeypatch):
-    (tmp_path / "a.csv").write_text("12345")
-    assert dict(contents("a.csv", tmp_path / "a.csv")) == {"a.csv": b"12345"}
-    monkeypatch.setattr(artifacts, "LARGEST", 4)
-    assert dict(contents("a.csv", tmp_path / "a.csv")) == {}

@@ -3,7 +3,7 @@
 import mlflow
 import pytest
 
-from dml.tracking.loading import is_model_uri, model_folder
+from dml.tracking.loading import model_folder
 
 pytestmark = pytest.mark.slow  # MLflow creates a database
 
@@ -47,20 +47,3 @@ def test_what_is_no_model_of_dml_is_refused(uri, run):
 def test_what_mlflow_does_not_have_is_named_with_its_address(uri, run, name):
     with pytest.raises(ValueError, match=f"{name}: MLflow at {uri} has no such model"):
         model_folder(name, uri)
-
-
-def test_the_environments_server_has_priority(uri, run, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    assert (model_folder(f"runs:/{run}/best", "sqlite:////does/not/exist.db") / "model.json").is_file()
-
-
-def test_uris_of_models():
-    assert [
-        is_model_uri(text) for text in ("models:/a/1", "runs:/b/best", "store/trials/a", "s3://b", "quickstart")
-    ] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]

@@ -1,14 +1,11 @@
 """Models in MLflow, and in its registry."""
 
 import shutil
-import time
 from pathlib import Path
 
 import mlflow
 import numpy as np
 import pytest
-from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 from tracked import picture, runs
 
 from dml.tracking.connection import default_uri, ui_addresses
@@ -82,22 +79,6 @@ def test_a_folder_with_signs_of_addresses_has_its_database_runs_and_models(
     assert "study" in ui_addresses()  # MLflow remembers an open database by its address, that of an earlier test too
     assert {path.name for path in tmp_path.iterdir()} == {folder.name, "model"}
     assert [path.name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
-
-
-def test_a_server_that_keeps_no_models_gets_all_else(uri, model, monkeypatch):
-    """MLflow 2 answers so."""
-
-    def fails(*given, **names):
-        raise MlflowException("API request failed with error code 404", ENDPOINT_NOT_FOUND)
-
-    monkeypatch.setattr("dml.tracking.pyfunc.log_model", fails)
-    wanted = picture(model=Model(model, "key", [2, 2, 1], 4, loader="tracked.load"))
-    began = time.monotonic()
-    assert "error code 404" in sync(wanted, uri, patience=20)
-    assert time.monotonic() - began < 20, "it is not tried again"
-    (own,) = runs(uri, "study")[1]
-    assert (own.info.status, own.data.metrics) == ("FINISHED", {"cells": 1.0})
-    assert len(runs(uri, "trial")[1]) == 2
 
 
 def test_the_champion_that_is_asked_for_last_has_the_alias(uri, model):

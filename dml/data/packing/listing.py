@@ -155,10 +155,14 @@ def _records(source: Source, raw: Path) -> Iterator[Mapping[str, Any]]:
         ) from error
 
 
+def fields_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What each index says of an image that its file does not."""
+    numbers = {name: record.get(name, default) for name, default in NUMBERS.items()}
+    return {**numbers, **{name: record.get(name, "") for name in TEXTS}}
+
+
 def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
-    fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
-    fields |= {name: record.get(name, "") for name in TEXTS}
-    fields |= {name: record.get(name, default) for name, default in OPTIONAL.items()}
+    fields = {**fields_of(record), **{name: record.get(name, default) for name, default in OPTIONAL.items()}}
     try:
         return fields, header(record["image"])
     except CorruptImage as error:

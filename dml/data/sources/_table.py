@@ -19,7 +19,7 @@ from dml.tables import integer, read_rows
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
 USUAL = {
-    "path": ("file", "filename", "filepath", "image", "image_path", "img"),
+    "path": ("file", "filename", "filepath", "image", "image_path", "img", "text", "sentence", "title", "name", "id"),
     "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
 }
 """Names that other tables give to a column."""
@@ -46,7 +46,8 @@ def read_table(
 ) -> Iterator[dict[str, Any]]:
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
-    Without a column `path`, where it is not required, the row's place from 0 stands for it.
+    Without a column `path`, where it is not required, the row's place from 0 stands for it. Where it is not required,
+    it may be any text, and several rows may have the same.
     With a column `given` beside `fine`, records have `given_fine`, and `given_coarse` if there are coarse labels.
     Without `fine`, the given labels take its place, and records have `verified: False`.
     Other columns are ignored.
@@ -76,6 +77,8 @@ def read_table(
     where = [f"{path}: row {number}" for number in numbers]
     seen: dict[str, int] = {}
     for row, value in enumerate(table["path"].tolist()):
+        if "path" not in required:
+            continue  # a text, which another row may have too
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{where[row]}: path is {value!r}, expected a file's path")
         first = seen.setdefault(posixpath.normpath(value), row)
@@ -90,7 +93,7 @@ def read_table(
     given = _given(table, levels, where) if verified and "given" in table else {}
     parts = _parts(table["split"].tolist(), where) if "split" in table else None
     for row, image in enumerate(table["path"].tolist()):
-        record: dict[str, Any] = {"path": image}
+        record: dict[str, Any] = {"path": str(image)}
         for name, (classes, names) in levels.items():
             record |= {name: classes[row], f"{name}_name": names[row]}
         record |= {name: values[row] for name, values in given.items()}
@@ -129,6 +132,13 @@ def _given(
                 )
         found["given_coarse"] = [group[value] for value in found["given_fine"]]
     return found
+
+
+def columns_of(path: Path) -> dict[str, str]:
+    """What a table calls its labels, and the paths or texts of its rows, where that is a usual name."""
+    table, _ = read_rows(path)
+    usual = {name: [own for own in table if own.lower() in USUAL[name]] for name in USUAL if name not in table}
+    return {name: found[0] for name, found in usual.items() if found and not (name == "fine" and "given" in table)}
 
 
 def unused_columns(path: Path, columns: Mapping[str, str] | None = None) -> str:

@@ -1,26 +1,35 @@
-"""Read a user's vectors: .npy, .npz or Parquet."""
+"""Read a user's vectors: .npy, .npz, Parquet or CSV."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.data.raw import is_image
+from dml.data.sources._table import COLUMNS, USUAL
 from dml.files import first_line, is_lfs_pointer
+from dml.tables import is_table, read_rows
 
+LABELS = (*COLUMNS, *USUAL["fine"], "index")  # columns of labels
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
-SUFFIXES = (".npy", ".npz", ".parquet")
+SUFFIXES = (".npy", ".npz", ".parquet", ".csv")
 CHUNK = 8192  # vectors that are looked at together
 
 
-def read_vectors(path: Path) -> np.ndarray:
+def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
     """float16, float32 or float64 (n, D). An `.npy` is mapped, not read.
 
-    A `.npz` contains one array, or several of which one is called `features`, `embeddings` or `vectors`. A Parquet
-    file has one column of lists of equal length, or one column of floats for each dimension.
+    A `.npz` contains one array, or several of which one is called `features`, `embeddings` or `vectors`. A table has
+    one column of lists of equal length, or one column of floats for each dimension. Columns of text are no dimensions.
+
+    Parameters
+    ----------
+    labels : columns of numbers that are no dimensions either.
 
     Raises
     ------
@@ -33,7 +42,7 @@ def read_vectors(path: Path) -> np.ndarray:
     if is_lfs_pointer(path):
         raise DataError(f"{path}: is a git-LFS pointer, not the file: run `git lfs pull`")
     try:
-        vectors = _of_parquet(path) if path.suffix.lower() == ".parquet" else _of_numpy(path)
+        vectors = _of_table(path, labels) if is_table(path) else _of_numpy(path)
     except DataError:
         raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -46,6 +55,24 @@ def read_vectors(path: Path) -> np.ndarray:
     if vectors.ndim != 2 or not vectors.size:
         raise DataError(f"{path}: expected vectors of shape (n, D), got {vectors.shape}")
     return vectors
+
+
+def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
+    """Whether a file contains vectors. Errors of an array are said when it is read.
+
+    A table of images may have columns of numbers too, such as their sizes.
+    """
+    if not is_table(path):
+        return path.suffix.lower() in SUFFIXES
+    try:
+        table, _ = read_rows(path)
+        first = table.iloc[0] if len(table) else {}
+        if any(isinstance(value, np.ndarray | list) for value in dict(first).values()):
+            return True
+        images = any(is_image(Path(str(first[name]))) for name in ("path", *USUAL["path"]) if name in table)
+        return not images and read_vectors(path, (*LABELS, *labels)).shape[1] > 1
+    except DataError:
+        return False
 
 
 def check_finite(path: Path, vectors: np.ndarray) -> None:
@@ -69,17 +96,25 @@ def _of_numpy(path: Path) -> np.ndarray:
         return content[found[0]]
 
 
-def _of_parquet(path: Path) -> np.ndarray:
-    table = pd.read_parquet(path)
-    if table.shape[1] == 1 and table.dtypes.iloc[0].kind == "O":
-        rows = table.iloc[:, 0].tolist()
-        lengths = {len(row) if isinstance(row, np.ndarray) else -1 for row in rows}
+def _of_table(path: Path, labels: Collection[str]) -> np.ndarray:
+    """The one column of lists, or else all columns of floats; of a CSV, whose numbers may be whole, of numbers."""
+    csv = path.suffix.lower() == ".csv"
+    table = pd.read_csv(path, sep=None, engine="python") if csv else pd.read_parquet(path)
+    table.columns = [str(name).strip() for name in table.columns]
+    lists = [name for name in table if isinstance(table[name].iloc[0] if len(table) else None, np.ndarray | list)]
+    if len(lists) == 1:
+        rows = table[lists[0]].tolist()
+        lengths = {len(row) if isinstance(row, np.ndarray | list) else -1 for row in rows}
         if len(lengths) != 1 or -1 in lengths:
-            raise DataError(f"{path}: column {table.columns[0]!r}: expected lists of equal length")
+            raise DataError(f"{path}: column {lists[0]!r}: expected lists of equal length")
         return np.stack(rows)
-    for name, kind in table.dtypes.items():
-        if kind not in (np.float16, np.float32, np.float64):
+    others = table[[name for name in table if name not in labels and table[name].dtype.kind != "O"]]
+    for name, kind in others.dtypes.items():
+        if kind not in (np.float16, np.float32, np.float64, *([np.dtype(np.int64)] if csv else [])):
             raise DataError(
-                f"{path}: column {name!r} is {kind}: expected one column of lists, or only columns of floats"
+                f"{path}: column {name!r} is {kind}: expected one column of lists, or only columns of floats beside "
+                f"text and {', '.join(sorted(labels))}"
             )
-    return table.to_numpy()
+    if lists or not others.shape[1]:
+        raise DataError(f"{path}: expected one column of lists, or columns of floats; got {', '.join(table.columns)}")
+    return others.to_numpy(np.float32) if csv else others.to_numpy()

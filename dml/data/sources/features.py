@@ -1,8 +1,9 @@
 """Vectors that a user already has, with a table of their labels: no images.
 
-vectors      .npy or .npz (n, D), or Parquet with one column of lists, or one column of floats for each dimension
+vectors      .npy or .npz (n, D); or Parquet or CSV with one column of lists, or one column of floats for each dimension
 table        CSV or Parquet of n rows in the same order, with the column `fine`; optional columns as for `imagefolder`:
-             `path` (any name of the row), `coarse`, `split`, `camera`
+             `path` (any name or text of the row, which pages and label files show), `coarse`, `split`, `camera`. It may
+             be the file of the vectors itself.
 
 Trials train a head on the vectors as they are. Without a `split` column the classes are split in the order of their
 names, as those of `imagefolder`.
@@ -23,7 +24,7 @@ from dml.data.raw import state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._splits import roles_of_users, said_of_splits
 from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
-from dml.data.sources._vectors import check_finite, read_vectors
+from dml.data.sources._vectors import LABELS, check_finite, read_vectors
 
 PIXEL = np.zeros((1, 1), np.uint8)
 
@@ -34,7 +35,7 @@ class Features(SourceDefaults):
     Parameters
     ----------
     vectors : the file of vectors.
-    table : a CSV or Parquet file of their labels.
+    table : a CSV or Parquet file of their labels; it may be the same file.
     test_share : share of the classes that test, without a `split` column.
     disjoint : the level whose classes are split, `fine` or `coarse`.
     columns : what the table calls its columns, as `{fine: label}`; those not named have their own names.
@@ -72,7 +73,7 @@ class Features(SourceDefaults):
         """Check that the vectors are finite, that labels can be read, and are as many. Nothing is fetched."""
         if not self._table.is_file():
             raise DataError(f"features: table is {str(self._table)!r}, which is not a file (from {Path.cwd()})")
-        vectors, labels = read_vectors(self._vectors), sum(1 for _ in self.images(raw))
+        vectors, labels = self.vectors(raw), sum(1 for _ in self.images(raw))
         if len(vectors) != labels:
             raise DataError(
                 f"features: {self._vectors} has {len(vectors)} vectors, {self._table} {labels} rows: expected one row "
@@ -80,7 +81,8 @@ class Features(SourceDefaults):
             )
         check_finite(self._vectors, vectors)
         report(f"features: {len(vectors)} x {vectors.shape[1]} in {self._vectors}, nothing to download")
-        if note := unused_columns(self._table, self._columns):
+        apart = self._table != self._vectors  # else columns that are not used are vectors
+        if apart and (note := unused_columns(self._table, self._columns)):
             report(f"features: {note}")
         if text := said_of_splits(self.images(raw), self.disjoint, "features"):
             report(text)
@@ -99,7 +101,7 @@ class Features(SourceDefaults):
 
     def vectors(self, raw: Path) -> np.ndarray:
         """float16, float32 or float64 (n, D)."""
-        return read_vectors(self._vectors)
+        return read_vectors(self._vectors, (*LABELS, *self._columns.values()))
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """The `split` column if the table has one, or what follows from splits, else train and test by classes."""

@@ -81,7 +81,7 @@ def write_page(
     small += [int(pair[side]) for pair in pairs for side in ("first", "second")]
     pictures = album(images, plan.rows.tolist(), [suspect.row for suspect in shown], small)
     templates = environment("dml.report.audit")
-    templates.filters |= {"rate": _rate, "chance": _chance, "breaks": _breaks, "cells": rows}
+    templates.filters |= {"rate": rate, "chance": chance, "breaks": breaks, "cells": rows}
     text = templates.get_template("audit.html").render(
         title=title,
         note=note,
@@ -103,8 +103,8 @@ def write_page(
         review=review_mode.payload(
             found, plan, examples, pictures, name if paths is not None else lambda row: "", review
         ),
-        css=_inline(STYLES),
-        js=_inline(SCRIPTS),
+        css=inline(STYLES),
+        js=inline(SCRIPTS),
     )
     files.write_text(Path(path), text)
 
@@ -119,22 +119,22 @@ def _check(found: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[
         raise ValueError(f"audit page: paths: expected {n}, one for each image, got {len(paths)}")
 
 
-def _rate(value: float) -> str:
+def rate(value: float) -> str:
     """A share with one decimal below 10%, else as a whole percentage."""
     return numbers.rate(round(value, 3 if value < 0.1 else 2)) if np.isfinite(value) else numbers.NOTHING
 
 
-def _chance(value: float) -> str:
+def chance(value: float) -> str:
     """As a whole percentage, but never certain."""
-    return "over 99%" if value >= 0.995 else _rate(round(value, 2))
+    return "over 99%" if value >= 0.995 else rate(round(value, 2))
 
 
-def _breaks(name: str) -> Markup:
+def breaks(name: str) -> Markup:
     """A path that can be broken after its folders."""
     return Markup(escape(name).replace("/", Markup("/<wbr>")))
 
 
-def _inline(names: Sequence[str]) -> Markup:
+def inline(names: Sequence[str]) -> Markup:
     """Styles or scripts of the package, as they are."""
     root = Path(__file__).parents[2]
     return Markup("\n".join((root / name).read_text(encoding="utf-8") for name in names))

@@ -38,7 +38,8 @@ def trains(study: Study, images: Audited) -> np.ndarray:
 
 
 def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
-    """By the names of `CHOICES`, the columns index (row of the packed images) and label (-1: left out), for all images.
+    """By the names of `CHOICES`, the columns index (row of the packed images), label (-1: left out) and path (or
+    text), for all images.
 
     As many labels are suspects as the estimated rate says, or without a review the first guess; `reviewed` is missing
     then. Training images whose label becomes that of a class that never trains are left out.
@@ -60,12 +61,12 @@ def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
     if review is not None:
         tables["reviewed"] = _reviewed(tables["left-out"], images, review)
     known = np.unique(images.packed.index[images.level].to_numpy()[trains])
-    complete = {}
+    paths, complete = images.packed.index["path"].to_numpy(), {}
     for name, labels in tables.items():
         every = np.full(len(trains), LEFT_OUT, dtype=np.int64)
         every[images.rows] = labels
         every[trains & ~np.isin(every, known)] = LEFT_OUT
-        complete[name] = pd.DataFrame({"index": np.arange(len(every)), "label": every})
+        complete[name] = pd.DataFrame({"index": np.arange(len(every)), "label": every, "path": paths})
     return complete
 
 

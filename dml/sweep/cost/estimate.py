@@ -36,6 +36,7 @@ from dml.training.descriptions import describe_model
 from dml.training.frozen.opening import find_features
 
 LONG = 3600.0  # seconds above which a study is called long
+AROUND = 60.0  # seconds of a run beside its trials (docs/benchmarks/commands.md)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class Estimate:
         each = duration_text(self.trial_seconds or 0.0)
         lines = [
             f"{self.study}: {work}",
-            f"  time: about {duration_text(self.seconds)} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  time: about {duration_text(self.seconds + AROUND)}, {duration_text(AROUND)} of them for stages, "
+            f"Ray and report ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
             f"  disk: about {size} {models}",
         ]
         if self.long:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from statistics import fmean, linear_regression
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,7 +21,7 @@ from dml.data.packing import of_vectors, packed_id
 from dml.data.packing.decoding import CorruptImage, header
 from dml.data.packing.listing import MALFORMED
 from dml.data.packing.opening import VECTORS
-from dml.files import read_json
+from dml.files import read_json, remembered
 from dml.protocols import Source, VectorSource
 from dml.sweep.cost.timing import NotTimed, time_scores, time_steps
 from dml.sweep.plan import keys, specs
@@ -106,26 +109,26 @@ def trial_seconds(
     missing = [kind for kind in kinds if kind not in earlier]
     if missing and found[0].training.device == "cuda" and not torch.cuda.is_available():
         return [], "it needs a GPU, which this machine lacks"
-    timings, scores, threads = {}, {}, int(study.resources.cpus_per_trial)
+    timings, threads = {}, int(study.resources.cpus_per_trial)
     try:
-        for kind in missing:
+        for number, kind in enumerate(missing):
             some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
-            budget = seconds / len(missing) / len(some)
-            timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
-            images = _evaluated(manifests[some[0].dataset.name])
-            scores[kind] = time_scores(some[0], images, timings[kind][0].length, threads) if images else 0.0
+            shown, budget = manifests[some[0].dataset.name], seconds / len(missing) / len(some)
+            records = [json.loads(keys.canonical(keys.record(spec))) for spec in some]
+            what = [records, {**shown, "digest": ""}, threads, torch.__version__, platform.node(), os.cpu_count()]
+            path = store / "remembered" / f"timing-{study.name}-{number}.json"
+            timings[kind] = _Timings(*remembered(path, what, (), partial(_timed, some, shown, budget, threads)))
     except NotTimed as error:
         return [], str(error)
     costs = []
     for spec in found:
         kind = _kind(spec)
         if kind in earlier:
-            costs.append(fmean(earlier[kind]) * max(1, spec.training.total_steps) + OVERHEAD)
+            costs.append(_seconds(earlier[kind], spec.training.total_steps) + OVERHEAD)
         else:
-            step = fmean(timing.step_seconds for timing in timings[kind])
-            image = fmean(timing.image_seconds for timing in timings[kind])
+            step, image, scores = timings[kind]
             images = _evaluated(manifests[spec.dataset.name])
-            evaluation = image * images * (2 if spec.evaluation.views == "mirror" else 1) + scores[kind]
+            evaluation = image * images * (2 if spec.evaluation.views == "mirror" else 1) + scores
             refit = 0.0 if spec.training.head_refit is None else image * min(images, FITTED)
             evaluating = _evaluations(spec) * (len(spec.evaluation.sets) * evaluation + refit)
             costs.append(step * spec.training.total_steps + evaluating + OVERHEAD)
@@ -142,6 +145,35 @@ def trial_seconds(
     if guesses and missing:
         parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")
     return costs, ", ".join(parts)
+
+
+class _Timings(NamedTuple):
+    """Seconds of a step, of embedding an image, and of scoring an evaluation."""
+
+    step: float
+    image: float
+    scores: float
+
+
+def _timed(specs: Sequence[TrialSpec], manifest: Mapping[str, Any], seconds: float, threads: int) -> _Timings:
+    """The mean over trials that differ in their losses."""
+    found = [time_steps(spec, manifest, seconds, threads) for spec in specs]
+    images = _evaluated(manifest)
+    scores = time_scores(specs[0], images, found[0].length, threads) if images else 0.0
+    return _Timings(fmean(one.step_seconds for one in found), fmean(one.image_seconds for one in found), scores)
+
+
+def _seconds(earlier: Sequence[tuple[int, float]], steps: int) -> float:
+    """Seconds of a trial of so many steps, by a line through (steps, seconds) of similar ones.
+
+    A trial that stopped early, at step 0 for one, took seconds to start and to evaluate as well.
+    """
+    taken, seconds = zip(*earlier, strict=True)
+    if len(set(taken)) > 1:
+        slope, start = linear_regression(taken, seconds)
+        if slope >= 0 and start >= 0:
+            return slope * steps + start
+    return sum(seconds) / max(1, sum(taken)) * max(1, steps)
 
 
 def _evaluations(spec: TrialSpec) -> int:
@@ -167,9 +199,9 @@ def _kind_of(record: Mapping[str, Any]) -> str:
     return json.dumps([dataset.get("packed"), similar], sort_keys=True)
 
 
-def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[float]]:
-    """Seconds per step of the finished trials in the store of some kinds."""
-    found: dict[str, list[float]] = defaultdict(list)
+def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[tuple[int, float]]]:
+    """Steps and seconds of the finished trials in the store of some kinds, where one of a kind trained if it is to."""
+    found: dict[str, list[tuple[int, float]]] = defaultdict(list)
     trials = TrialStore(store)
     for key, content, ended in trials.records():
         kind = _kind_of(content["spec"]) if ended else ""
@@ -179,5 +211,9 @@ def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[float]]:
         if outcome is not None and outcome.status == FINISHED:
             training = content["spec"].get("training", {})
             steps = training.get("stop_at", training.get("steps", TrainingSpec.steps))
-            found[kind].append(outcome.seconds / max(1, steps))
-    return found
+            found[kind].append((steps, outcome.seconds))
+    return {kind: own for kind, own in found.items() if any(steps for steps, _ in own) or not _trains(kind)}
+
+
+def _trains(kind: str) -> bool:
+    return bool(json.loads(kind)[1]["trains"])

@@ -26,6 +26,9 @@ LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
 
 
+PHASES = ("tune", "confirm")
+
+
 class SweepProgress:
     """Counts the trials that ended, and displays them from its own thread.
 
@@ -42,7 +45,8 @@ class SweepProgress:
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
         self._reused = self._resumed = 0
-        self._remaining = Remaining()
+        self._remaining = {phase: Remaining() for phase in ("", *PHASES)}  # of all trials, and of those of a phase
+        self._ended = dict.fromkeys(PHASES, 0)
         self._best: dict[str, tuple[int, int, float]] = {}  # by cell and class split: what sorts it, and its score
         self._groups: dict[int, int] = {}  # the place of a cell -> that of the cells whose scores compare with its own
         self._started = time.monotonic()
@@ -61,7 +65,9 @@ class SweepProgress:
         """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
-        self._remaining.ended(job.id, None if reused else outcome.seconds, _since(outcome.started))
+        self._ended[job.phase] += 1
+        for phase in ("", job.phase):
+            self._remaining[phase].ended(job.id, None if reused else outcome.seconds, _since(outcome.started))
         if job.phase == "tune" and outcome.status == FINISHED:
             value = self._plan.value(job, outcome) if self._plan else None
             if self._plan is not None and value is not None:
@@ -70,7 +76,8 @@ class SweepProgress:
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
-        self._remaining.evaluated(job.id, step / max(1, job.until or job.spec.training.total_steps))
+        for phase in ("", job.phase):
+            self._remaining[phase].evaluated(job.id, step / max(1, job.until or job.spec.training.total_steps))
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""
@@ -100,12 +107,26 @@ class SweepProgress:
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
             "elapsed": time.monotonic() - self._started,
-            "left": self._remaining.seconds(total - ended, running, self.slots()),
+            "left": self._left(total, ended, running),
             "best": {name: -best for name, (*_, best) in sorted(self._best.items(), key=lambda item: item[1])},
             "updated": time.time(),
             "host": platform.node(),
             "store": str(self._path.resolve().parents[1]),
         }
+
+    def _left(self, total: int, ended: int, running: Sequence[str]) -> float | None:
+        """The seconds that are left: confirmed trials stop early, so those of each phase are estimated by their own."""
+        study, slots = self._plan.study if self._plan else None, self.slots()
+        confirmed = len(self._plan.states) * len(study.seeds) if self._plan and study else 0
+        trials = {"tune": total - confirmed - self._ended["tune"], "confirm": confirmed - self._ended["confirm"]}
+        own = {phase: [name for name in running if f"-{phase}-" in name] for phase in PHASES}
+        each = [self._remaining[phase].seconds(trials[phase], own[phase], slots) for phase in PHASES if trials[phase]]
+        known = [seconds for seconds in each if seconds is not None]
+        return (
+            sum(known)
+            if known and len(known) == len(each)
+            else self._remaining[""].seconds(total - ended, running, slots)
+        )
 
     def _show(self) -> None:
         console = Console(stderr=False)

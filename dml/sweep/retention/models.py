@@ -71,8 +71,8 @@ def _best_models(plan: Plan, groups: Iterable[Sequence[int]], ranked: Sequence[i
         yield from itertools.islice((job for job in jobs if job is not None), 1)
 
 
-def record(plan: Plan, needed: Iterable[str] = ()) -> None:
-    """Write which models the study keeps and drops, of the cells that are confirmed with all seeds.
+def record(plan: Plan, needed: Iterable[str] = ()) -> int:
+    """Write which models the study keeps and drops, of the cells that are confirmed with all seeds; how many it keeps.
 
     Parameters
     ----------
@@ -93,6 +93,7 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     drop = own - keep
     content = {"policy": chosen, "keep": sorted(keep), "drop": sorted(drop)}
     write_text(_record_path(plan.store, plan.study.name), json.dumps(content, indent=1))
+    return len(keep)
 
 
 def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:

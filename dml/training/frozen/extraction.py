@@ -11,10 +11,14 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +33,7 @@ from dml.data.packing import Packed, ProgressLine, check_space, open_packed
 from dml.protocols import Augmentation
 from dml.training.allocator import keep_freed_memory
 from dml.training.descriptions import describe_augment, describe_backbone
-from dml.training.frozen.opening import ARRAY, BACKBONE, MANIFEST, is_complete, open_features
+from dml.training.frozen.opening import ARRAY, BACKBONE, FOLDER, MANIFEST, is_complete, open_features
 from dml.training.frozen.recipe import (
     BATCH,
     SHARD,
@@ -128,6 +132,15 @@ def in_process(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
     return map(work.write, shards)
 
 
+def on_cores(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
+    """Write shards in a process for each core."""
+    if (cores := min(len(shards), os.cpu_count() or 1)) < 2 or work.device != "cpu":
+        yield from in_process(work, shards)
+        return
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work.write, shards)
+
+
 def extract(
     packed: Packed,
     training: TrainingSpec,
@@ -136,6 +149,8 @@ def extract(
     report: Callable[[str], None] = print,
 ) -> Path:
     """Compute the features or activations of all packed images, unless they are there. Returns their folder.
+
+    Those that are in `dml.files.cache` are copied from there.
 
     The network is in evaluation mode. Views but the first are augmented as in training, by generators of fixed seeds.
 
@@ -158,6 +173,12 @@ def extract(
     with files.locked(store / f"{name}.lock", on_wait=lambda: report(f"{out}: waiting for another process")):
         if is_complete(out):
             report(f"{out}: computed already ({_sizes(open_features(out).array.shape)})")
+            return out
+        if is_complete(kept := files.cache() / FOLDER / name):
+            shutil.rmtree(partial, ignore_errors=True)
+            shutil.copytree(kept, partial)
+            files.move(partial, out)
+            report(f"{out}: computed already, copied from {kept}")
             return out
         work = Extraction(
             packed.folder.resolve(),

@@ -17,6 +17,7 @@ from dml.training.frozen.rows import StoredViews
 from dml.types import TrainingSpec, TrialSpec
 
 ARRAY, MANIFEST, BACKBONE = "features.npy", "manifest.json", "backbone.safetensors"
+FOLDER = "features"  # in a project's store, and in the cache of all projects
 AGAIN = "delete the folder and run `dvc repro -f features`"
 
 

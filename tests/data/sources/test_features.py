@@ -10,6 +10,7 @@ from small_archives import Small, quiet
 from dml.data import DataError
 from dml.data.packing import of_vectors, open_packed, pack
 from dml.data.sources import Features
+from dml.data.sources._vectors import has_vectors, read_vectors
 
 FINE = ("wren", "wren", "owl", "owl", "jay", "jay")
 
@@ -182,7 +183,7 @@ def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
         (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
     for file, message in (
         ("none.npy", r"vectors is '.*none\.npy', which is not a file"),
-        ("x.txt", r"x\.txt: expected a file \.npy, \.npz or \.parquet"),
+        ("x.txt", r"x\.txt: expected a file \.npy, .* or \.csv"),
         ("broken.npy", r"broken\.npy: cannot be read: it holds Python objects, or no array$"),
         ("pickled.npy", r"pickled\.npy: cannot be read: .*Python objects"),
         ("pickled.npz", r"pickled\.npz: cannot be read: it holds Python objects, or no array$"),
@@ -201,3 +202,24 @@ def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
 def test_options_are_checked(option, value):
     with pytest.raises(ValueError, match=option):
         Features("x.npy", "labels.csv", **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("path,label,width,height\na.jpg,x,30,40\n", False),
+        ("path,label\na.wav,x\n", False),
+        ("path,label,0,1\na.wav,x,0.5,1\n", True),
+        ("a,b,label\n0.5,1,3\n", True),
+    ],
+)
+def test_a_table_of_images_is_told_from_vectors(tmp_path, text, expected):
+    (tmp_path / "t.csv").write_text(text)
+    assert has_vectors(tmp_path / "t.csv") is expected
+
+
+def test_a_column_of_lists_is_vectors_whatever_is_beside_it(tmp_path):
+    table = pd.DataFrame({"path": ["a.jpg"] * 2, "size": [3, 4], "vector": [[0.5, 1.0], [2.0, 3.0]]})
+    table.to_parquet(tmp_path / "t.parquet")
+    assert has_vectors(tmp_path / "t.parquet")
+    assert read_vectors(tmp_path / "t.parquet").tolist() == [[0.5, 1.0], [2.0, 3.0]]

@@ -75,7 +75,3 @@ class TestSection41:
             least = min(clean_risk.margin(d, y, ALPHA, beta) for beta in np.linspace(0, 2, 201))
             if gap < diameter + 2 * ALPHA - 0.02:
                 assert least > 0
-
-    def test_with_beta_alpha_a_spread_class_has_margin_loss(self):
-        d, y = clean_risk.line(0.01, 5.0)
-        assert clean_risk.margin(d, y, ALPHA, ALPHA) > 0

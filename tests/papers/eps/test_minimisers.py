@@ -47,21 +47,6 @@ def test_sums_are_expectations_over_labellings(count, beta):
         assert minimisers.margin(distances, probabilities, ALPHA, beta, count) == pytest.approx(expected)
 
 
-def test_the_proofs_count_takes_a_copy_of_a_label_that_is_independent_of_it():
-    """For two samples of which each stands for two with independent labels, at the same place."""
-    distances, probabilities = random_scene(3, 2)
-    each = range(3)
-    triplet, margin = 0.0, 0.0
-    for i, j, k in itertools.product(each, repeat=3):
-        for a, b, c in itertools.product(range(2), repeat=3):
-            chance = probabilities[i, a] * probabilities[j, b] * probabilities[k, c]
-            triplet += (a == b != c) * chance * max(distances[i, j] - distances[i, k] + ALPHA, 0) / 27
-            gap = distances[i, j] - 0.5 if a == b else 0.5 - distances[i, j]
-            margin += chance * max(gap + ALPHA, 0) / 27
-    assert minimisers.triplet(distances, probabilities, ALPHA, "proof") == pytest.approx(triplet)
-    assert minimisers.margin(distances, probabilities, ALPHA, 0.5, "proof") == pytest.approx(margin)
-
-
 def test_distinct_is_the_other_rooms_risk():
     distances, probabilities = random_scene(6, 3)
     assert minimisers.triplet(distances, probabilities, ALPHA) * 216 == pytest.approx(
@@ -111,15 +96,6 @@ class TestSimplexes:
             assert minimisers.margin(far, labels, ALPHA, ALPHA) == pytest.approx(least)
 
 
-@pytest.mark.parametrize("p", [0.55, 0.8])
-def test_a_fixed_beta_asks_for_classes_of_that_size(p):
-    """With beta = 1.2 and alpha = 0.2 the best distance within a class is 1, not 0."""
-    labels, group = collapse.label_probabilities(8, 2, p), collapse.groups_of(8, 2)
-    risks = [minimisers.margin(minimisers.simplex(group, w, 1.4), labels, 0.2, 1.2) for w in (0, 0.5, 0.9, 1, 1.1, 1.4)]
-    assert int(np.argmin(risks)) == 3
-    assert risks[3] == pytest.approx(minimisers.least_margin(labels, 0.2))
-
-
 @pytest.mark.parametrize("groups", [2, 3, 4, 10, 100])
 def test_the_turning_point_is_where_half_of_a_groups_pairs_agree(groups):
     p = minimisers.turning(groups)
@@ -127,53 +103,3 @@ def test_the_turning_point_is_where_half_of_a_groups_pairs_agree(groups):
     assert minimisers.agreement(p + 1e-3, groups) > 0.5
     if groups > 2:
         assert minimisers.agreement(p - 1e-3, groups) < 0.5
-
-
-def test_the_turning_points_of_the_note():
-    assert [minimisers.turning(t) for t in (3, 10, 100)] == pytest.approx([2 / 3, 0.7, 0.7065], abs=1e-4)
-
-
-def triplet_slopes(weights):
-    def risk(squared):
-        hinge = squared[:, :, None] - squared[:, None, :] + ALPHA
-        on = weights * (hinge > 0)
-        return float((on * hinge).sum()), on.sum(axis=2) - on.sum(axis=1)
-
-    return risk
-
-
-def placed(distances):
-    """Points with these squared distances, by classical scaling."""
-    centred = np.eye(len(distances)) - 1 / len(distances)
-    values, vectors = np.linalg.eigh(-centred @ distances @ centred / 2)
-    return (vectors * np.sqrt(np.maximum(values, 0)))[:, 1:]
-
-
-@pytest.mark.slow
-class TestDescents:
-    """Free points from random starts never go below the least risk, and reach it."""
-
-    @pytest.mark.parametrize(("dimension", "spread"), [(1, False), (7, True)])
-    @pytest.mark.parametrize("p", [0.6, 0.9])
-    def test_triplet(self, dimension, spread, p):
-        """Two groups of 4: in 7 dimensions descents from near a wide simplex end wide, on a line all end collapsed."""
-        labels, group = collapse.label_probabilities(8, 2, p), collapse.groups_of(8, 2)
-        least = minimisers.least_triplet(labels, ALPHA) * 512
-        weights = minimisers._triples(labels, "distinct")
-        generator = np.random.default_rng(0)
-        own = np.equal.outer(group, group) & ~np.eye(8, dtype=bool)
-        reached, widths = 0, []
-        for _ in range(6):
-            start = generator.normal(size=(8, dimension)) * 0.3
-            start[:, 0] += group * generator.uniform(0, 1)
-            if spread:
-                start = placed(minimisers.simplex(group, 0.5, 0.5 + ALPHA)) + 0.1 * start
-            for size in np.geomspace(1e-1, 1e-4, 12):  # a descent stops at kinks; a shake gets it on
-                end = free_points.descend(triplet_slopes(weights), start, steps=100)
-                start = end.points + size * generator.normal(size=start.shape)
-                assert end.risk >= least - 1e-9
-            if end.risk < least * 1.01:
-                reached += 1
-                widths.append(free_points.squared(end.points)[own].mean())
-        assert reached > 0
-        assert max(widths) > ALPHA if spread else max(widths) < ALPHA / 10

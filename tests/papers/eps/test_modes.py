@@ -68,17 +68,6 @@ def test_no_embedding_with_a_collapsed_class_is_below_the_bound(p, loss):
         assert risk >= bound - 1e-12
 
 
-@pytest.mark.parametrize("p", [0.55, 0.9])
-def test_the_bound_of_the_triplet_loss_is_an_expectation_over_labellings(p):
-    """Of the negatives of an anchor's group, if a positive of the group exists; 8 samples, 4 anchors."""
-    total = 0.0
-    for labels in itertools.product((0, 1), repeat=4):
-        chance = np.prod([p if label == 0 else 1 - p for label in labels])
-        alike = sum(label == labels[0] for label in labels[1:])
-        total += chance * (3 - alike) * (alike > 0)
-    assert modes.collapsed_at_least(8, 2, p, ALPHA, "triplet") == pytest.approx(4 * ALPHA * total)
-
-
 @pytest.mark.parametrize("p", [0.55, 0.75, 0.95])
 def test_no_order_of_the_neighbours_has_a_lower_margin_risk(p):
     """Whatever D and beta, a neighbour costs at least 2 alpha min(P, N): the least sum over all orders."""
@@ -93,39 +82,3 @@ def test_no_order_of_the_neighbours_has_a_lower_margin_risk(p):
         sums.append(2 * ALPHA * np.minimum(positive, 1 - labels[others] @ labels[0]).sum())
     assert min(sums) == pytest.approx(modes.least_margin(n, 2, p, ALPHA))
     assert modes.best_margin(modes.blocks(n, 2, p, 1), ALPHA) >= min(sums)
-
-
-@pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
-def test_collapse_is_beaten_for_many_samples(p):
-    for n in (128, 256, 1024):
-        assert n * modes.best_triplet(modes.blocks(n, 2, p, 8), ALPHA) < modes.collapsed_at_least(
-            n, 2, p, ALPHA, "triplet"
-        )
-        assert n * modes.best_margin(modes.blocks(n, 2, p, 2), ALPHA) < modes.collapsed_at_least(
-            n, 2, p, ALPHA, "margin"
-        )
-
-
-def test_the_best_modes_of_the_triplet_loss_have_about_8_to_16_samples_of_256():
-    for p in (0.7, 0.9):
-        sizes = [1, 2, 4, 8, 16, 32, 64, 128]
-        risks = [modes.best_triplet(modes.blocks(256, 2, p, size), ALPHA) for size in sizes]
-        assert sizes[int(np.argmin(risks))] in (8, 16)
-
-
-def test_with_three_labels_and_much_noise_one_point_is_as_good_for_the_margin_loss():
-    """Where samples of a group agree in less than half of all cases, beta = -alpha and the constant map are best."""
-    few, many = modes.blocks(24, 3, 0.6, 2), modes.blocks(24, 3, 0.6, 8)
-    one = modes.margin(many, ALPHA, -ALPHA, 0.0, 0.0)
-    assert one == pytest.approx(2 * ALPHA * many.positive.sum())
-    assert modes.best_margin(few, ALPHA) == pytest.approx(one)
-    assert modes.best_margin(modes.blocks(24, 3, 0.8, 2), ALPHA) < 0.7 * modes.best_margin(
-        modes.blocks(24, 3, 0.8, 8), ALPHA
-    )
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="modes of 1 to 4, got 8 and 5"):
-        modes.blocks(8, 2, 0.7, 5)
-    with pytest.raises(ValueError, match="multiple of 3 samples"):
-        modes.blocks(8, 3, 0.7, 2)

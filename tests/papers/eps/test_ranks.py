@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from papers import free_points
 from papers.eps.theory import collapse, expected_risk, ranks
 
 CHANCES = (0.55, 0.7, 0.8, 0.9)
@@ -18,13 +17,6 @@ def all_orders(n):
         order[list(own)] = np.arange(1, n // 2)
         order[order < 0] = np.arange(n // 2, n)
         yield order
-
-
-def test_orders():
-    assert list(ranks.order_of("own group first", 6)) == [1, 2, 3, 4, 5]
-    assert list(ranks.order_of("alternating", 6)) == [3, 1, 4, 2, 5]
-    assert list(ranks.order_of("other group first", 6)) == [3, 4, 5, 1, 2]
-    assert list(ranks.order_of("other group first", 6, foreign=1)) == [3, 1, 2, 4, 5]
 
 
 class TestClaim3:
@@ -66,11 +58,6 @@ class TestClaim3:
         assert last == min(ranks.pulled_up_to(p), 7)  # behind the six samples of the other group at most
         assert ranks.pulled_up_to(p) <= ranks.proven_for_margin(p)
 
-    @pytest.mark.parametrize("p", CHANCES)
-    def test_the_proofs_bound(self, p):
-        m = ranks.proven_for_margin(p)
-        assert 4 * p**m < 2 * p * (1 - p) <= 4 * p ** (m - 1)
-
 
 class TestClaim4:
     @pytest.mark.parametrize("p", CHANCES)
@@ -103,13 +90,6 @@ class TestClaim4:
         most = 6 - place + 1  # with so many between, all of one group, every order is among those of 12 samples
         assert min(last, most) == ranks.pushed_beyond(p, place, most)
 
-    @pytest.mark.parametrize("p", CHANCES)
-    def test_m_is_below_the_proofs_and_larger_steps_are_pushed(self, p):
-        for place in (1, 2):
-            proven = ranks.proven_for_triplet(p, place)
-            assert (1 - p) ** (place + 2) > 4 * p ** (place + proven + 1)
-            assert ranks.pushed_beyond(p, place, 2 * proven) == ranks.pushed_beyond(p, place, proven) <= proven
-
 
 @pytest.mark.parametrize(("n", "p"), [(16, 0.6), (64, 0.8), (64, 0.95)])
 def test_all_triples_pull_a_neighbour_if_moving_it_outwards_costs(n, p):
@@ -124,35 +104,3 @@ def test_all_triples_pull_a_neighbour_if_moving_it_outwards_costs(n, p):
         risks = [(weights * np.maximum(d[:, None] - d[None, :] + 1, 0)).sum() for d in (at, moved)]
         pulled += risks[1] > risks[0]
     assert ranks.pulled_by_all_triples(n, p) == pulled
-
-
-def test_more_samples_more_are_pulled():
-    assert [ranks.pulled_by_all_triples(n, 0.8) for n in (64, 256, 1024)] == [7, 13, 19]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("easy", [True, False])
-def test_free_points_that_descend_the_margin_risk(easy):
-    """With EPS each sample keeps one neighbour of its group at beta - alpha, without EPS all of them."""
-    n, alpha, beta, steps = 16, 0.2, 1.0, 2500
-    labels, group = collapse.label_probabilities(n, 2, 0.8), collapse.groups_of(n, 2)
-    off = ~np.eye(n, dtype=bool)
-    own = np.equal.outer(group, group) & off
-    negative = (1 - labels @ labels.T) * off
-    points = np.random.default_rng(0).normal(size=(n, n - 1)) / 4
-    for step in range(steps):
-        distances, positive = free_points.squared(points), np.zeros((n, n))
-        for anchor, others in enumerate(expected_risk.neighbour_order(distances)):
-            weights = expected_risk.positive_weights(labels, anchor, others, easy)
-            positive[anchor, others] = weights.sum(axis=1)
-        slopes = positive * (distances > beta - alpha) - negative * (distances < beta + alpha)
-        both = slopes + slopes.T
-        points -= 0.025 * (1 - step / steps) * (both.sum(axis=1, keepdims=True) * points - both @ points)
-    distances = free_points.squared(points)
-    ranked = np.sort(np.where(own, distances, np.inf), axis=1)[:, : n // 2 - 1].mean(axis=0)
-    assert ranked[0] == pytest.approx(beta - alpha, abs=0.02)
-    if easy:
-        assert (ranked[1:] > beta + alpha / 2).all()
-    else:
-        assert ranked[1:] == pytest.approx(np.full(n // 2 - 2, beta - alpha), abs=0.02)
-        assert distances[off & ~own].mean() == pytest.approx(beta + alpha, abs=0.02)

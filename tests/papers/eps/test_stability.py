@@ -23,10 +23,3 @@ def test_the_published_case_of_cub():
     assert found.p == pytest.approx(0.200, abs=5e-4)
     assert found.low < 0 < found.high
     assert stability.welch((63.6, 29.8), (64.7, 0.33), 8).p == pytest.approx(0.920, abs=5e-4)
-
-
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="at least 2, got 1"):
-        stability.welch((1.0, 0.1), (2.0, 0.1), 1)
-    with pytest.raises(ValueError, match="above 0, got 0 twice"):
-        stability.welch((1.0, 0.0), (2.0, 0.0), 8)

@@ -82,26 +82,6 @@ def test_slopes_by_the_histogram_entries():
             assert slope[r] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-8)
 
 
-def test_a_histogram_sums_to_one_unless_printed():
-    s = random(4)
-    for bins in (2, 21, 201):
-        assert reverse_order.histogram(s.positive, bins).sum() == pytest.approx(1)
-    assert abs(reverse_order.histogram(s.positive, 21, printed=True).sum() - 1) > 0.1
-
-
-def test_slopes_at_a_node_and_at_the_ends():
-    s = random(5)
-    for node in (0.2, -0.4):
-        at_node = s._replace(positive=np.array([node, *s.positive]))
-        below, above = reverse_order.one_sided(at_node, 21)
-        assert abs(below - above) > 1e-4
-        assert reverse_order.gradient(at_node, 21).positive[0] == pytest.approx(above, abs=1e-6)
-    for end, side in ((1.0, 0), (-1.0, 1)):
-        at_end = s._replace(positive=np.array([end, *s.positive]))
-        inside = reverse_order.one_sided(at_end, 21)[side]
-        assert reverse_order.gradient(at_end, 21).positive[0] == pytest.approx(inside, abs=1e-6)
-
-
 @pytest.mark.parametrize("spread", [3.0, 1.5])
 def test_the_bias_is_half_a_step_times_the_density(spread):
     s = similarity_laws.clustered(spread, classes=24, seed=1)
@@ -122,17 +102,3 @@ def test_the_bias_of_known_laws():
     s = Similarities(grid, grid + 1e-5)
     for bins in (21, 101):
         assert reverse_order.loss(s, bins) == pytest.approx(0.5 + 1 / (bins - 1), rel=0.02)
-
-
-def test_equal_embeddings_have_the_largest_loss():
-    """All similarities are 1 and in the last node: ties count as reversed, where the probability has them half."""
-    ones = Similarities(np.ones(3), np.ones(4))
-    assert reverse_order.loss(ones, 201) == 1
-    assert reverse_order.exact(ones) == 0.5
-
-
-def test_similarities_of_embeddings():
-    x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    s = similarity_laws.of_embeddings(x, np.array([0, 1, 0]))
-    assert s.positive.tolist() == [1.0]
-    assert s.negative.tolist() == [0.0, 0.0]

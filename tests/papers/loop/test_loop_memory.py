@@ -23,12 +23,6 @@ def test_the_largest_tensor_of_expansion_has_all_points_of_all_pairs():
             assert cost.largest == cost.batch**2
 
 
-def test_the_verdict():
-    found = of_memory.memory()
-    assert found.verdict == "confirmed"
-    assert "3.8 times as many elements" in found.finding
-
-
 def test_work_that_grows_faster_is_refuted(monkeypatch):
     faster = tuple(c._replace(made=c.made * c.batch) if c.synthesis == "loop" else c for c in synthesis_cost.costs())
     monkeypatch.setattr(of_memory, "costs", lambda: faster)

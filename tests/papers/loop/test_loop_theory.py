@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.report.page.blocks import Drawing, Facts, Folded
-from dml.report.page.tables import Table
 from papers.loop.sections import loop_proposition
 from papers.loop.sections.loop_cases import LoopCases
-from papers.loop.sections.loop_gain import DIMENSIONS, LoopGain
 from papers.loop.sections.loop_proposition import LoopProposition
 from papers.loop.sections.loop_steps import LoopSteps
 from papers.loop.theory import loop_losses, own_class
@@ -31,35 +28,12 @@ EXPECTED = {
 }
 
 
-def flat(blocks):
-    for block in blocks:
-        if isinstance(block, Folded):
-            yield from flat(block.blocks)
-        elif block is not None:
-            yield block
-
-
-def table(section, name):
-    return next(b for b in flat(section.content()) if isinstance(b, Table) and b.name == name).frame
-
-
 def test_verdicts():
     found = [v for section in (LoopCases(), LoopProposition(), LoopSteps()) for v in section.verdicts()]
     assert {v.claim: v.verdict for v in found} == EXPECTED
     for verdict in found:
         assert verdict.finding
         assert bool(verdict.corrected) == (verdict.verdict == "refuted")
-
-
-@pytest.mark.parametrize("section", [LoopCases, LoopProposition, LoopSteps])
-def test_verdicts_are_stated_beside_a_figure(section):
-    blocks = list(flat(section().content()))
-    (facts,) = (b for b in blocks if isinstance(b, Facts))
-    for (name, text), verdict in zip(facts.items, section().verdicts(), strict=True):
-        assert name.endswith(f": {verdict.verdict}")
-        assert text.startswith(verdict.finding)
-        assert verdict.corrected in text
-    assert any(isinstance(b, Drawing) and b.figure is not None for b in blocks)
 
 
 def test_nine_cases_that_miss_the_minimum_are_refuted(monkeypatch):
@@ -109,24 +83,3 @@ def test_other_gradients_and_choices_change_the_verdict(monkeypatch):
     unequal = [d._replace(value=0.1) for d in loop_losses.differences()]
     monkeypatch.setattr(step_verdicts, "differences", lambda: unequal)
     assert step_verdicts.equal_losses().verdict == "refuted"
-
-
-def test_gains_on_the_page():
-    frame = table(LoopGain(), "loop-gain").set_index(["arcs", "D"])
-    assert len(frame) == 2 * len(DIMENSIONS)
-    assert frame.loc[("random", 3), "mean"] == pytest.approx(0.154, abs=0.008)
-    assert frame.loc[("random", 512), "mean"] == pytest.approx(0.0031, abs=0.0003)
-    assert (frame.loc["within classes", "mean"] < frame.loc["random", "mean"]).all()
-
-
-def test_shares_on_the_page():
-    frame = table(LoopProposition(), "loop-proposition")
-    assert (frame.loc[frame["conditions"] == "yes", "leaving"] == 0).all()
-    assert (frame.loc[frame["conditions"] == "yes", "samples"] == "own side").all()
-    assert (frame.loc[frame["samples"] == "all", "leaving"] > 0.05).all()
-
-
-def test_hphn_differs_with_four_samples():
-    for difference in loop_losses.differences():
-        largest = max(difference.value, difference.gradient)
-        assert largest < 1e-12 if difference.per_class == 2 else largest > 0.01

@@ -75,14 +75,6 @@ def test_training_groups_the_classes_and_the_arms_start_alike():
         assert run.embeddings.shape == (len(run.labels), 3)
 
 
-@pytest.mark.slow
-def test_the_same_numbers_every_time():
-    first = loop_toy._runs("LoOp", 2)
-    for one, other in zip(first, loop_toy._runs("LoOp", 2), strict=True):
-        assert one[:6] == other[:6]
-        np.testing.assert_array_equal(one.embeddings, other.embeddings)
-
-
 def test_the_table_compares_loop_with_both():
     frame = next(b for b in LoopToy().content() if isinstance(b, Table)).frame.set_index("arm")
     assert list(frame.index) == list(loop_toy.ARMS)

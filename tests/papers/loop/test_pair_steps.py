@@ -54,14 +54,6 @@ def test_gradients_of_each_choice_against_autograd(case):
         np.testing.assert_allclose(along(one, end), along(other.numpy(), end), atol=1e-9)
 
 
-def test_closest_points_have_the_least_distance():
-    arcs = arcs_apart(2, 200, 3)
-    least = arc_cases.least(arc_cases.box_of(arcs)).distance
-    np.testing.assert_allclose(pair_steps.distance(arcs, pair_steps.closest(arcs)), least, atol=1e-7)
-    for case in range(9):
-        assert (pair_steps.distance(arcs, pair_steps.choice(case, len(least))) > least - 1e-7).all()
-
-
 @pytest.mark.parametrize("form", ["plain", "squared"])
 @pytest.mark.parametrize("case", [0, 1, 5, 8, "closest"])
 def test_rates_are_those_of_a_small_step(form, case):
@@ -92,18 +84,6 @@ def test_the_closest_of_ends_and_middles_need_not():
     assert rows["closest points of the arcs"].better < rows["closest of the nine"].better
     assert rows["x1 and y1"].good < 0.6
     assert rows["farthest of the nine"].better > 0.9
-
-
-def test_better_counts_by_hand():
-    """One pair of arcs; the nine's rates one by one."""
-    arcs = arcs_apart(5, 1, 3)
-    nine = [pair_steps.rates(arcs, pair_steps.choice(case, 1), "plain") for case in range(9)]
-    fastest = max((float(r.apart[0]) for r in nine if r.good[0]), default=-np.inf)
-    rows = {row.rule: row for row in pair_choices.compare(arcs)}
-    for rule, case in (("middle and middle", 0), ("x1 and y1", 5)):
-        own = nine[case]
-        assert rows[rule].good == own.good[0]
-        assert rows[rule].better == (np.isfinite(fastest) and (not own.good[0] or fastest > own.apart[0] + 1e-9))
 
 
 @pytest.mark.parametrize("size", [3, 16, 64])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import lsq_linear
 
 from dml.losses import geodesic
 from papers.loop.theory import segments
@@ -27,24 +26,6 @@ def test_degenerate_segments(kind):
     ends = segments.degenerate(np.random.default_rng(1), 200, 3)[kind]
     distance, _ = segments.nine_cases(ends)
     np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 2, 3, 8, 64])
-def test_thousands_of_segments(size):
-    rng = np.random.default_rng(size)
-    for ends in (segments.random(rng, 4000, size), *segments.degenerate(rng, 1000, size).values()):
-        distance, _ = segments.nine_cases(ends)
-        np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-9)
-
-
-def test_against_bounded_least_squares():
-    ends = segments.random(np.random.default_rng(2), 40, 4)
-    distance, _ = segments.nine_cases(ends)
-    for i in range(40):
-        x1, x2, y1, y2 = (end[i] for end in ends)
-        solved = lsq_linear(np.stack([x2 - x1, y1 - y2], axis=1), y1 - x1, (0, 1), tol=1e-14)
-        assert distance[i] == pytest.approx(np.sqrt(2 * solved.cost), abs=1e-6)
 
 
 def test_the_same_as_the_losses():

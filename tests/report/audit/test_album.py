@@ -48,25 +48,6 @@ def test_a_large_image_keeps_its_shape(webp, monkeypatch):
     assert np.abs(np.asarray(image, dtype=float) - small).mean() < 10
 
 
-def test_each_row_is_loaded_in_the_sizes_that_are_asked_for():
-    asked = []
-
-    def images(rows):
-        asked.append(rows)
-        return np.stack([np.full((4, 4, 1), row, dtype=np.uint8) for row in rows])
-
-    found = album(images, [5, 2], [2, 9], [9, 9, 7])
-    assert (set(found.large), set(found.medium), set(found.small)) == ({5, 2}, {2, 9}, {9, 7})
-    for pictures in (found.large, found.medium, found.small):
-        for row, uri in pictures.items():
-            assert np.asarray(opened(uri)).max() == row
-    assert found.reduced == 0
-
-
-def test_no_images_no_pictures():
-    assert not album(None, [1], [2], [3]).large
-
-
 @pytest.mark.slow
 def test_two_hundred_looks_and_a_hundred_suspects_fit():
     rng = np.random.default_rng(0)
@@ -78,12 +59,6 @@ def test_two_hundred_looks_and_a_hundred_suspects_fit():
     assert total < 1.1 * BUDGET
     assert found.reduced in [side for side, _ in LARGE_SIZES[1:]]
     assert found.reduced == max(opened(uri).size[0] for uri in found.large.values())
-
-
-def test_a_few_large_pictures_keep_their_size_and_nothing_is_said():
-    found = album(photos(256, 4), [0, 1, 2], [3], [4, 5])
-    assert {opened(uri).size for uri in found.large.values()} == {(256, 256)}
-    assert found.reduced == 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The page in a real browser, from disk: a review by keyboard, a reload, the saved CSV, and WCAG 2 A and AA."""
 
-import json
-import re
 from types import SimpleNamespace
 
 import chromium
@@ -12,7 +10,7 @@ import pytest
 from dml import audit
 from dml.report.audit import write_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 CHECK = """axe.run(document, { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] },
   resultTypes: ["violations"] }).then((found) => ({ checked: found.passes.length,
   problems: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]) }))"""
@@ -24,13 +22,6 @@ SHOWN = """(() => {
     problem: seen("problem") ? text("problem") : "", focus: document.activeElement.id, all: at("review").innerText,
   };
 })()"""
-CARDS = 'Array.from(document.querySelectorAll(".suspect:not([hidden])")).map((card) => card.dataset.given)'
-CHOOSE = """(values) => {
-  const form = document.getElementById("filter");
-  for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
-  form.elements.given.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
-NO_STORAGE = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("denied"); } });'
 
 
 @pytest.fixture(scope="module")
@@ -231,35 +222,6 @@ def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
     assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
 
 
-def test_a_browser_without_storage_says_so(fresh):
-    script = fresh.tab.call("Page.addScriptToEvaluateOnNewDocument", source=NO_STORAGE)["result"]["identifier"]
-    fresh.tab.reload()
-    press_start(fresh.tab)
-    fresh.tab.keys("r")
-    assert (shown(fresh.tab)["forgets"], shown(fresh.tab)["count"]) == (True, "1 of 20")
-    fresh.tab.keys("s")
-    fresh.tab.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-
-
-def test_suspects_are_filtered_and_paged(fresh):
-    tab = fresh.tab
-    count = int(fresh.bars.found.suspects().sum())
-    first = tab.run(CARDS)
-    assert len(first) == 12 < count
-    tab.run(f"({CHOOSE})({json.dumps({'given': first[0]})})")
-    assert set(tab.run(CARDS)) == {first[0]}
-    tab.reload()
-    assert set(tab.run(CARDS)) == {first[0]}
-    tab.run(f"({CHOOSE})({json.dumps({'given': '', 'order': 'given'})})")
-    pages = [tab.run(CARDS)]
-    tab.run("document.querySelector('#pages button:last-child').click()")
-    pages.append(tab.run(CARDS))
-    assert [len(page) for page in pages] == [12, min(12, count - 12)]
-    order = [*pages[0], *pages[1]]
-    assert order == sorted(order, key=order.index)
-    assert set(first) <= set(order)
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 420), ("dark", 1280)])
 def test_nothing_violates_wcag_and_nothing_is_cut(fresh, axe, scheme, width):
     tab = fresh.tab
@@ -283,15 +245,3 @@ def test_nothing_violates_wcag_and_nothing_is_cut(fresh, axe, scheme, width):
         assert tab.run(f"(({inner}).scrollWidth <= ({inner}).clientWidth)"), state
     tab.scheme("light")
     tab.size(1280)
-
-
-def test_the_focus_is_seen(fresh):
-    tab = fresh.tab
-    press_start(tab)
-    tab.keys("Tab")
-    outline = "getComputedStyle(document.activeElement).outlineWidth"
-    seen = []
-    for _ in range(8):
-        tab.keys("Tab")
-        seen.append(tab.run(f"[document.activeElement.id || document.activeElement.textContent, {outline}]"))
-    assert all(re.match("[2-9]", width) for name, width in seen if name != "load"), seen

@@ -68,12 +68,6 @@ def test_the_numbers_at_the_top(write, bars):
     assert "dml audit <study> --review review.csv" in said
 
 
-def test_commands_are_the_callers(write):
-    said = words(write(commands=[("Take it in:", "make audit STUDY=bars REVIEW=review.csv")]))
-    assert "Take it in: make audit STUDY=bars REVIEW=review.csv" in said
-    assert "<study>" not in said
-
-
 def test_a_review_gives_the_estimate(write, bars):
     wrong = bars.wrong[bars.plan.rows]
     review = pd.DataFrame({"index": bars.plan.rows, "answer": np.where(wrong, "wrong", "right")})
@@ -129,27 +123,6 @@ def test_of_learned_vectors_the_neighbours_are_those_of_the_fold_and_none_is_a_n
         write(vectors=[spaces[0], other[1:]], folds=folds)
 
 
-def test_no_more_suspects_than_the_most_and_it_is_said(write, bars, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 4)
-    text = write()
-    assert text.count('<li class="suspect"') == 4
-    assert f"4 of {bars.found.suspects().sum()}" in words(text)
-
-
-def test_without_images(write):
-    text = write(images=None, paths=None)
-    assert 'class="plain"' in text
-    assert not [image for image in read(text).of("img") if "src" in image]
-    assert "image 7" in text
-
-
-def test_no_suspects(write, bars):
-    rate = dataclasses.replace(bars.found.rate, guess=0.0)
-    said = words(write(found=dataclasses.replace(bars.found, rate=rate)))
-    assert "No label is suspected" in said
-    assert "No class has a suspected label." in said
-
-
 def test_contradictions_and_classes_beyond_judgement(write, bars):
     pair = {"first": [1], "second": [2], "similarity": [1.0], "given_first": ["x<y"], "given_second": ["z"]}
     beyond = {f"rare {i:02}": 1 for i in range(70)}
@@ -162,26 +135,6 @@ def test_contradictions_and_classes_beyond_judgement(write, bars):
     assert "The first 60" in said
 
 
-def test_one_class_whose_neighbours_are_few(write, bars):
-    """Three images of one label, as no audit would give them: nothing to compare, and no error."""
-    n = 3
-    cut = {name: getattr(bars.found, name)[:n] for name in ("labels", "suggested", "score", "wrong", "own", "vote")}
-    labels = np.array(["only"] * n)
-    rate = dataclasses.replace(bars.found.rate, guess=0.34)
-    found = dataclasses.replace(bars.found, **{**cut, "labels": labels, "suggested": labels, "rate": rate})
-    plan = audit.review_plan(found, 2)
-    text = write(found=found, plan=plan, vectors=bars.vectors[:n], paths=bars.paths[:n])
-    assert "no other class is likelier" in text
-    assert "1 class</small>" in text
-
-
-def test_integers_as_labels(write, bars):
-    numbers = np.unique(bars.labels, return_inverse=True)[1]
-    found = audit.audit(bars.vectors, numbers, folds=3, neighbours=10)
-    text = write(found=found, plan=audit.review_plan(found, 20))
-    assert re.search(r"called <b>[0-4]</b>", text)
-
-
 def test_what_belongs_to_another_audit_is_refused(write, bars):
     with pytest.raises(ValueError, match="is not one of the audit"):
         write(plan=dataclasses.replace(bars.plan, digest="0" * 64))
@@ -189,7 +142,3 @@ def test_what_belongs_to_another_audit_is_refused(write, bars):
         write(vectors=bars.vectors[:5])
     with pytest.raises(ValueError, match="paths: expected 120"):
         write(paths=bars.paths[:5])
-
-
-def test_two_writes_give_the_same_bytes(write):
-    assert write() == write()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
-import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report.claims import NO_SEED, break_points, paired, slope
-from dml.report.wording import measured
+from dml.report.claims import NO_SEED, break_points, slope
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
 UP = [4.0, 5.0, 6.0, 5.5, 4.5]
@@ -42,20 +38,6 @@ def test_the_effect_of_a_seed_is_the_mean_over_pairs(verdicts, claim):
 
     (verdict,) = verdicts([claim()], UP, alter, rates=(0.0, 0.4))
     assert verdict.effects[0].mean == pytest.approx(10.0)
-
-
-def test_each_value_that_the_first_set_lists_is_compared_with_the_second(verdicts, claim):
-    def alter(frame):
-        frame.loc[frame["rate"] == 0.4, "test/fine/recall@1"] -= 0.1
-        return frame
-
-    def listed(results):
-        first, second = EASY | {"rate": [0.2, 0.4]}, RANDOM | {"rate": 0.0}
-        yield paired(results, first, second, each=["rate"], fixed="known truth")
-
-    (verdict,) = verdicts([claim(listed)], UP, alter, rates=(0.0, 0.2, 0.4))
-    assert [(e.label, round(e.mean, 6)) for e in verdict.effects] == [("0.2", 5.0), ("0.4", -5.0)]
-    assert verdict.word == "refuted"
 
 
 def test_a_slope_over_names_that_stand_for_numbers(verdicts, claim):
@@ -103,59 +85,3 @@ def test_the_difference_of_two_break_points(verdicts, claim):
     (verdict,) = verdicts([claim(breaks)], UP, alter, rates=(0.0, 0.1, 0.3, 0.4))
     assert verdict.word == "refuted"
     assert verdict.effects[0].mean == pytest.approx(20 - 40, abs=0.2)
-
-
-def test_shares_of_the_topline(verdicts, claim):
-    def alter(frame):
-        frame["test/fine/recall@1"] = np.where(frame["positives"] == "easy", 0.8, 0.4) * (1 - frame["rate"])
-        return frame
-
-    (verdict,) = verdicts([claim(share=True, where={"rate": 0.4})], UP, alter, rates=(0.0, 0.4))
-    assert verdict.effects[0].mean == pytest.approx(0.0)
-
-
-def test_what_trials_log_is_compared_too(verdicts, claim):
-    def alter(frame):
-        easy = frame["positives"] == "easy"
-        frame["diagnostics"] = [
-            json.dumps({"active_share": 0.5 + 0.1 * e, "images_per_second": 900 - 100 * e + s, **drawn(e, s)})
-            for e, s in zip(easy, frame["seed"], strict=True)
-        ]
-        return frame
-
-    def drawn(easy, seed):
-        far = 1000 + 10 * seed
-        return {"eta_drawn": [far, 3 * far if easy else far], "eta_uniform": [far, far]}
-
-    share, speed, skew = verdicts(
-        [
-            claim(score="diagnostics/active_share"),
-            claim(score="diagnostics/images_per_second", below=-50),
-            claim(score="diagnostics/eta"),
-        ],
-        UP,
-        alter,
-    )
-    assert [v.word for v in (share, speed, skew)] == ["undecided", "undecided", "confirmed"]
-    assert measured(share).startswith("+10 [+10, +10] points, p (Holm) = 0.125")  # a sign test
-    assert measured(speed).startswith("\N{MINUS SIGN}100 [\N{MINUS SIGN}100, \N{MINUS SIGN}100] images per second")
-    assert skew.effects[0].mean == pytest.approx(0.5, abs=0.05)  # 1.5 against 1
-
-
-def test_the_results_of_a_study_that_lacks_the_cells_say_so(verdicts, claim):
-    def lacks(results):
-        yield paired(results, {"positives": "hard"}, RANDOM)
-
-    lacking, helps = verdicts([claim(lacks), claim()], UP)
-    assert (lacking.word, helps.word) == ("not tested", "confirmed")
-    assert "no cell of this study has positives 'hard'" in lacking.reason
-    assert measured(lacking) == lacking.reason
-
-
-def test_a_slope_needs_numbers_and_several_of_them(verdicts, claim):
-    def over(setting, **more):
-        return claim(lambda results: [slope(results, setting, EASY, None, **more)])
-
-    names, one = verdicts([over("loss"), over("rate")], UP, losses=("triplet", "margin"))
-    assert "expected a number for 'triplet'" in names.reason
-    assert "only one value of rate" in one.reason

@@ -11,7 +11,7 @@ from synthetic import KEY, of_study
 
 from dml.report.analysis.diagnostics import logged
 from dml.report.analysis.flags import NOT_KNOWN, flags
-from dml.report.claims import paired, reached, with_verdicts
+from dml.report.claims import paired, reached
 
 UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
 
@@ -80,30 +80,6 @@ def test_a_trial_that_ended_early_goes_on_as_its_tuning_trial_did(synthetic, loa
     assert ("still rising" in found) == rises
 
 
-def test_one_evaluation_says_nothing_about_rising(verdicts, claim):
-    (verdict,) = verdicts([claim()], UP, lambda frame: frame.assign(curve=_curve(0.5)))
-    assert (verdict.word, verdict.unknown[0]) == ("confirmed", NOT_KNOWN)
-
-
-@pytest.mark.parametrize(
-    ("splits", "last", "rises"), [(2, (0.56, 0.54), True), (2, (0.56, 0.45), False), (1, (0.56,), True)]
-)
-def test_trials_that_evaluate_once_rise_as_the_tuning_trials_that_they_chose(synthetic, loaded, splits, last, rises):
-    """Means over class splits: by 0.02 and by 0.002 in the last fifth. Trials that were not chosen say nothing."""
-    results = loaded(synthetic.small())
-    cell = next(iter(results.cells.values()))
-    confirmed = results.confirmed_of(cell.name).assign(curve=_curve(0.5), split=0)
-    tuned = [
-        confirmed[:1].assign(phase="tune", split=split, number=number, objective=objective, curve=curve)
-        for split, score in enumerate(last)
-        for number, objective, curve in ((0, 0.5, _curve(0.4, 0.5, score)), (1, 0.3, _curve(0.0, 0.1, 0.9)))
-    ]
-    results = replace(of_study(results, class_splits=splits), trials=pd.concat([confirmed, *tuned]))
-    found = flags(results, [cell], fixed=True)
-    assert NOT_KNOWN not in found.unknown
-    assert ("still rising" in found.found) == rises
-
-
 @pytest.fixture
 def beside(synthetic, loaded):
     """Scores without training -> results whose trials all score 50 percent, beside these."""
@@ -122,34 +98,6 @@ def test_below_the_baseline(beside, pixels, below):
     results = beside({"pixels": pixels})
     found = flags(results, results.cells.values(), fixed=True).found
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
-
-
-@pytest.mark.parametrize(("components", "below"), [(0.4, False), (0.6, True), (None, True)])
-def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, beside, components, below):
-    """And beside all pixels where nothing of that length was scored."""
-    size = synthetic.small().training.embedding_size
-    results = beside({"pixels": 0.99} | ({} if components is None else {f"pixels, {size} components": components}))
-    cells = results.cells.values()
-    assert bool(flags(results, cells, fixed=True, same_length=True).found) == below
-    assert flags(results, cells, fixed=True).found == ("below the baseline (R@1, test classes: 50.0, pixels 99.0)",)
-
-
-def test_what_is_longer_does_not_keep_a_claim_from_being_decided(synthetic, loaded, made, claim, asked):
-    asked([claim()])
-    changes, alter = made(UP)
-    results = loaded(synthetic.small(**{**changes, "noise": synthetic.noise([0.0])}), alter)
-    size = results.study.training.embedding_size
-    own = {"pixels": {KEY: 0.99}, f"pixels, {size} components": {KEY: 0.4}}
-    summary = results.summary | {"untrained": {"digits": own}}
-    (found,) = with_verdicts([replace(results, summary=summary)])
-    assert [verdict.word for verdict in found.verdicts] == ["confirmed"]
-
-
-def test_a_closed_form_is_a_baseline_itself(beside):
-    results = beside({"pixels": 0.99})
-    cell = next(iter(results.cells.values()))
-    assert flags(results, [cell], fixed=True).found
-    assert not flags(results, [replace(cell, loss=replace(cell.loss, name="whitening"))], fixed=True).found
 
 
 @pytest.mark.parametrize("score", ["test/fine/nmi", "fine/nmi"])

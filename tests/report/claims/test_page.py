@@ -10,8 +10,6 @@ import pytest
 
 from dml.papers import paper_claims
 from dml.report import claims_page, contents
-from dml.report.claims import with_verdicts
-from dml.report.loading import load
 from dml.report.sections.protocols import TheoryVerdict
 from dml.report.site import build
 
@@ -85,19 +83,6 @@ def test_a_claim_shows_its_effect_beside_the_published_one(page):
     assert found.index("confirmed") < found.index("not run")
 
 
-def test_a_claim_that_is_not_tested_names_its_commands(page):
-    articles = _articles((page / "claims.html").read_text(encoding="utf-8"))
-    assert "make repro STUDY=eps-fig2-seeds" in articles["eps-figure-2"]
-    assert "make repro" not in articles["eps-table-1-test"]
-
-
-def test_a_stand_in_does_not_decide_a_claim_about_other_data(page):
-    found = html.unescape(_articles((page / "claims.html").read_text(encoding="utf-8"))["eps-table-2-cub"])
-    assert 'data-verdict="needs data"' in found
-    assert "on digits, as a stand-in: +5.0" in found
-    assert "<dd>cub200</dd>" in found
-
-
 def test_theory_is_decided_by_its_sections(page):
     found = html.unescape(_articles((page / "claims.html").read_text(encoding="utf-8"))["eps-zero-loss-family"])
     for part in (
@@ -124,20 +109,6 @@ def test_the_csv_has_each_source_of_a_verdict(page):
     assert list(frame.loc[frame["id"] == "eps-table-1-test", "source verdict"]) == ["confirmed", "not tested"]
 
 
-def test_a_study_shows_its_own_claims(page):
-    text = (page / "studies" / "ran.html").read_text(encoding="utf-8")
-    assert text.count('<article class="claim"') == 3
-    assert 'href="../claims.html#eps-table-1-test"' in text
-    frame = pd.read_csv(page / "data" / "ran" / "claims.csv")
-    assert frame["effect"].to_list() == pytest.approx([5.0, 5.0, 5.0])
-    assert "not run" in (page / "studies" / "waits.html").read_text(encoding="utf-8")
-
-
-def test_every_page_leads_to_the_claims(page):
-    for name in ("index.html", "theory.html", "studies/ran.html"):
-        assert 'claims.html">Claims</a>' in (page / name).read_text(encoding="utf-8")
-
-
 def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
     class Wrong(_Proof):
         def verdicts(self):
@@ -145,16 +116,3 @@ def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="eps-claim-9"):
         claims_page.claims_page(tmp_path, [], [Wrong()])
-
-
-def test_a_study_without_claims_has_no_section(synthetic, tmp_path):
-    (results,) = with_verdicts([load(synthetic.small(), tmp_path)])
-    assert not results.verdicts
-
-
-def test_what_training_decides_is_counted_apart_from_computations(page):
-    """One claim is confirmed by a study, another refuted by a section of theory."""
-    text = html.unescape((page / "claims.html").read_text(encoding="utf-8"))
-    assert "Of 90 claims, 2 are confirmed or refuted: 1 by training, the others by computation." in re.sub(
-        "<[^>]*>", "", text
-    )

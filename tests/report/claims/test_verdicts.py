@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from dml.papers import paper_claims
-from dml.report.estimates import Term
 from dml.report.verdicts import (
     Claim,
     Comparison,
@@ -20,7 +19,6 @@ from dml.report.verdicts import (
     head,
     worst,
 )
-from dml.report.wording import measured
 
 pytestmark = pytest.mark.slow
 
@@ -57,11 +55,6 @@ def test_each_verdict_is_reached(verdicts, gains, changes, word, claim):
     assert verdict.word == word
 
 
-def test_a_condition_that_is_not_met_says_what_was_measured(verdicts, claim):
-    (verdict,) = verdicts([claim(reach=95.0)], UP)
-    assert "random + random at 0% noise is 52%, expected at least 95%" in verdict.reason
-
-
 def test_one_seed_decides_nothing(verdicts, claim):
     (verdict,) = verdicts([claim()], UP, seeds=[0])
     assert verdict.word == "undecided"
@@ -79,17 +72,6 @@ def test_each_part_must_hold(verdicts, claim):
     assert pooled.word == "confirmed"
     assert [(e.label, round(e.mean, 6)) for e in each.effects] == [("triplet", 5.0), ("margin", 0.0)]
     assert each.word == "undecided"
-
-
-@pytest.mark.parametrize(
-    ("side", "bound", "text"),
-    [
-        *(("above", 0, "above 0"), ("above", -1, "above \N{MINUS SIGN}1"), ("below", 0, "below 0")),
-        *(("below", -2, "below \N{MINUS SIGN}2"), ("below", 1.5, "below 1.5"), ("within", 0.5, "within 0.5 of 0")),
-    ],
-)
-def test_what_is_expected_in_words(side, bound, text):
-    assert str(Expected(side, bound)) == text
 
 
 def test_a_verdict_that_another_look_does_not_agree_with_decides_nothing(claim, verdicts):
@@ -174,13 +156,3 @@ def test_the_head_of_a_claim_with_several_studies():
     assert head(three, [of("confirmed", "mnist"), of("confirmed", "omniglot")]) == "undecided"
     assert head(three, [of("confirmed", source) for source in ("mnist", "omniglot", "cifar100")]) == "confirmed"
     assert head(three, [of("confirmed", "mnist"), of("refuted", "omniglot")]) == "refuted"
-
-
-@pytest.mark.parametrize(("searches", "said"), [([], "5 seeds"), ([Term(9.0, 3.0)], "5 seeds and searches")])
-def test_what_an_interval_covers_is_said_with_it(searches, said):
-    """The same seeds are sure by themselves, and not beside what another search could have found."""
-    found = effect(UP, ABOVE, {}, searches=searches)
-    made = Comparison(effects=(found,))
-    text = measured(Verdict(Claim(), made, "study", "A study", "undecided", caveats=("shared handwriting",)))
-    assert (found.low > 0) == (not searches)
-    assert text.endswith(f" points, {said}, shared handwriting")

@@ -53,28 +53,6 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert kept.answers.loc[0, "label"] == "cat"
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_a_review_that_a_spreadsheet_saved(audited, separator):
-    _, answers = audited
-    saved = {"sep": separator, "encoding": "utf-8-sig", "lineterminator": "\r\n"}
-    assert take(audited, answers, **saved) == take(audited, answers)
-
-
-def test_paths_that_look_like_numbers_are_text(audited):
-    folder, answers = audited
-    table = pd.read_csv(folder / "done/audit.csv")
-    table["path"] = [{0: "NA"}.get(row, f"{row:03d}") for row in table["index"]]
-    table.to_csv(folder / "done/audit.csv", index=False)
-    paths = dict(zip(table["index"], table["path"], strict=True))
-    assert take(audited, answers.assign(path=answers["index"].map(paths))).looks == 12
-
-
-def test_two_columns_are_enough_and_images_without_an_answer_were_not_looked_at(audited):
-    _, answers = audited
-    answers.loc[3:, "answer"] = ""
-    assert take(audited, answers[["index", "answer"]]).looks == 3
-
-
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [
@@ -104,13 +82,6 @@ def test_contradictory_looks(audited):
         take(audited, pd.concat([answers, again]))
 
 
-def test_contradictory_corrections(audited):
-    _, answers = audited
-    first = answers.iloc[[0]].assign(answer="wrong", label="cat")
-    with pytest.raises(ValueError, match=f"image {answers['index'][0]}: label: both 'cat' and 'dog': decide on one"):
-        take(audited, pd.concat([first, first.assign(label="dog"), answers.iloc[1:]]))
-
-
 def test_a_review_without_answers_or_columns(audited):
     folder, answers = audited
     with pytest.raises(ValueError, match=r"mine\.csv: no image has an answer"):
@@ -122,24 +93,3 @@ def test_a_review_without_answers_or_columns(audited):
     (folder / "bytes.csv").write_bytes(b"index,answer\n\xff\xfe,right\n")
     with pytest.raises(ValueError, match=r"bytes\.csv: line 2: expected text in UTF-8"):
         reviews.read_review(folder / "bytes.csv")
-
-
-def test_nothing_was_audited(audited):
-    folder, answers = audited
-    (folder / "done/audit.json").unlink()
-    with pytest.raises(ValueError, match="no audit was saved here"):
-        take(audited, answers)
-
-
-@pytest.mark.parametrize("text", ["[]", '{"looks": 1}', '{"looks": "many"}', "{"])
-def test_a_broken_request(tmp_path, text):
-    (tmp_path / "request.json").write_text(text)
-    with pytest.raises(ValueError, match=r"request\.json: expected"):
-        reviews.asked(tmp_path)
-
-
-def test_a_later_request_keeps_the_looks(tmp_path):
-    assert reviews.asked(tmp_path) is None
-    reviews.ask(tmp_path, 50)
-    reviews.ask(tmp_path, None)
-    assert reviews.asked(tmp_path) == {"looks": 50}

@@ -1,8 +1,6 @@
 """The networks of an audit: which labels they are trained on, that they repeat and resume, and what is refused."""
 
 import os
-import shutil
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,12 +13,11 @@ from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
-from dml.sweep.auditing import fold_training, inputs
+from dml.sweep.auditing import inputs
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.trained_vectors import TrainedVectors
 from dml.sweep.auditing.workers import in_process, over_ray
 from dml.training.frozen import extraction
-from dml.training.model_files import TrainedEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -140,19 +137,6 @@ def test_another_label_of_a_training_image_is_another_network(place, observed, e
     assert read_json(place / "moved/used.json") == [network]
 
 
-def test_the_networks_of_folds_embed_both_views(place, observed, monkeypatch):
-    monkeypatch.setattr(fold_training.shutil, "rmtree", lambda *given, **options: None)  # keeps the network
-    both = study(evaluation={"sets": ["test"], "views": "mirror"})
-    (found,) = learner(place, of=both, folder="both")(observed[:1])
-    (model,) = (place / "both").glob("*/model")
-    network, images = TrainedEmbedder(model).network, np.array(images_of(place).images(np.arange(len(found))))
-    views = [torch.from_numpy(view.copy()).permute(0, 3, 1, 2) / 255 for view in (images, images[:, :, ::-1])]
-    with torch.no_grad():
-        units = [torch.nn.functional.normalize(network.eval()(view)) for view in views]
-    np.testing.assert_allclose(found, torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
-    assert np.abs(found - units[0].numpy()).max() > 0.01
-
-
 def test_features_and_pixels_of_an_audit_join_both_views(place, tmp_path, monkeypatch):
     monkeypatch.setattr(inputs, "over_ray", lambda resources: extraction.in_process)
     training = {"backbone": {"name": "small_conv", "settings": {"width": 4}}, "frozen": True}
@@ -224,40 +208,6 @@ def test_the_section_chooses_the_cell(place):
     assert learner(place, longer).digest != learner(place).digest
 
 
-def test_a_class_with_fewer_images_than_folds_is_learned(place):
-    numbers = images_of(place).numbers.copy()
-    numbers[:3], numbers[3] = 77, 88  # the second is beyond judgement
-    found = images_of(place, numbers)
-    short = study(training={**CONTENT["training"], "steps": 2})
-    result = audit.audit(learner(place, short, folder="small", found=found), found.labels, folds=5)
-    assert np.isfinite(result.score[:3]).all()
-    assert np.isnan(result.score[3])
-    for path in (place / "small").glob("*/data/noise/digits.parquet"):
-        assert pd.read_parquet(path)["observed"][3] == -1
-
-
-def test_batches_that_the_labels_do_not_allow_are_refused_before_anything_is_trained(place):
-    wide = study(training={**CONTENT["training"], "batch": {"classes": 11, "per_class": 2}})
-    with pytest.raises(ValueError, match=r"audit: trained: training.batch: .*11 classes per batch.*only 10"):
-        learner(place, wide, folder="wide")
-    assert not (place / "wide").exists()
-
-
-def test_batches_by_verified_coarse_labels_are_refused(place):
-    batch = {"sampler": "hierarchical", "classes": 4, "per_class": 4}
-    by_coarse, found = study(training={**CONTENT["training"], "batch": batch}), images_of(place)
-    learner(place, by_coarse)
-    given = replace(found.packed, index=found.packed.index.assign(given_fine=found.packed.index["fine"]))
-    with pytest.raises(ValueError, match="batches of 'hierarchical' need coarse labels, and those of 'digits' are ver"):
-        learner(place, by_coarse, found=found._replace(packed=given))
-
-
-def test_a_loss_that_is_not_finite_is_an_error(place, observed):
-    wild = study(training={**CONTENT["training"], "normalize": False, "learning_rate": 1e30, "optimizer": "sgd"})
-    with pytest.raises(RuntimeError, match="infinite or NaN"):
-        learner(place, wild, folder="wild")(observed[:1])
-
-
 def test_ray_trains_the_same_networks(place, observed, embeddings):
     of = study()
     try:
@@ -268,10 +218,3 @@ def test_ray_trains_the_same_networks(place, observed, embeddings):
         ray.shutdown()
     for one, expected in zip(found, embeddings, strict=True):
         np.testing.assert_array_equal(one, expected)
-
-
-def test_threads_are_as_before(place, observed, embeddings):
-    torch.set_num_threads(2)
-    shutil.rmtree(place / "threads", ignore_errors=True)
-    np.testing.assert_array_equal(learner(place, folder="threads")(observed[:1])[0], embeddings[0])
-    assert torch.get_num_threads() == 2

@@ -74,12 +74,3 @@ def test_this_machine_is_not_waited_for(nodes, monkeypatch):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     with pytest.raises(ValueError, match=r"0 GPUs \(this machine\)\. .*; gpus_per_trial: 0, .* trains on processors"):
         check_machine(ResourcesSection(gpus_per_trial=0.5), workers=1)
-
-
-def test_trials_given_to_ray(nodes):
-    found, _ = nodes
-    found[:] = NODES
-    assert Room(ResourcesSection(address="auto"))() == 11 + capacity.QUEUED
-    assert Room(ResourcesSection(address="auto", concurrent=5))() == 5
-    assert Room(ResourcesSection(address="auto"), workers=4)() == 2
-    assert Room(ResourcesSection(address="auto", gpus_per_trial=4), workers=4).gpus(1) == "4 of 5 GPUs taken"

@@ -2,59 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 import ray
 
 from dml.config import ResourcesSection
 from dml.sweep.execution import cluster
 
-CLUSTER = """
-import sys
-from ray.cluster_utils import Cluster
-print(Cluster(True, head_node_args={"num_cpus": 3, "include_dashboard": False}).address, flush=True)
-sys.stdin.read()
-"""
-CONNECT = """
-from dml.config import ResourcesSection
-from dml.sweep.execution.cluster import connect
-connect(ResourcesSection())
-import ray
-print(ray.cluster_resources()["CPU"])
-"""
 SLOW = "The current node timed out during startup. This could happen because some of the raylet failed to startup"
-
-
-@pytest.fixture
-def variables(tmp_path):
-    """The environment of a machine that has a token."""
-    (tmp_path / ".ray").mkdir()
-    (tmp_path / ".ray" / "auth_token").write_text("5" * 64)
-    return {**{name: at for name, at in os.environ.items() if not name.startswith("RAY_")}, "HOME": str(tmp_path)}
-
-
-@pytest.fixture
-def address(variables):
-    command = [sys.executable, "-c", CLUSTER]
-    told = {**variables, "RAY_AUTH_MODE": "token"}
-    with subprocess.Popen(command, env=told, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        yield running.stdout.readline().strip()
-        running.stdin.close()
-
-
-@pytest.mark.slow
-def test_a_cluster_that_asks_for_a_token_says_so_and_takes_it(variables, address):
-    def connect(**others: str) -> subprocess.CompletedProcess[str]:
-        told = {**variables, "RAY_ADDRESS": address, **others}
-        return subprocess.run([sys.executable, "-c", CONNECT], env=told, capture_output=True, text=True)
-
-    refused = connect().stderr.splitlines()[-1]
-    assert refused.startswith("ConnectionError: no Ray cluster answers at")
-    assert "RAY_AUTH_MODE=token" in refused
-    assert connect(RAY_AUTH_MODE="token").stdout.strip() == "3.0"
 
 
 @pytest.mark.parametrize(
@@ -77,17 +31,3 @@ def test_ray_that_took_too_long_to_start_is_started_again(monkeypatch, errors, t
     else:
         cluster.connect(ResourcesSection())
     assert made == ["local"] * tries
-
-
-@pytest.mark.parametrize(("length", "folder"), [(10, None), (33, None), (34, "/tmp/ray"), (200, "/tmp/ray")])
-@pytest.mark.parametrize("variable", ["TMPDIR", "RAY_TMPDIR"])
-def test_a_long_folder_of_temporary_files_has_no_sockets(monkeypatch, variable, length, folder):
-    """The path of a socket has at most 103 or 107 bytes, and Ray adds up to 70."""
-    made = {}
-    for name in ("TMPDIR", "RAY_TMPDIR", "RAY_ADDRESS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, "/" + (length - 1) * "x")
-    monkeypatch.setattr(ray, "init", lambda **settings: made.update(settings))
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    cluster.connect(ResourcesSection())
-    assert made["_temp_dir"] == folder

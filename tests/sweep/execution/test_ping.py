@@ -53,9 +53,3 @@ def test_a_cluster_of_this_machine_is_looked_for_and_asked(monkeypatch):
     assert DEAD in ping.problem("auto")
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:8")  # which Ray prefers
     assert "127.0.0.1:8" in ping.problem("auto")
-
-
-def test_local_is_no_cluster(monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", "local")
-    assert cluster.address(ResourcesSection()) is None
-    assert ping.problem("local") == ""

@@ -49,15 +49,6 @@ def test_such_a_trial_is_next_again_and_fails_when_that_happened_too_often(sweep
     assert searcher.suggest("3")["key"] != first
 
 
-def test_one_whose_own_worker_died_too_often_fails_at_once(sweep):
-    searcher, watch, ended, resumed = sweep
-    searcher.suggest("0")
-    watch.on_trial_error(0, [], Trial("0", failures=3, most=2))
-    ((_, outcome),) = ended
-    assert "died too often; the last error:\nthe worker is dead" in outcome.error
-    assert not resumed
-
-
 @pytest.mark.parametrize(
     ("places", "taken"),
     [(3, "wait 0"), (4, "wait 1"), (5, "wait 2"), (9, "wait 2"), (0, "wait 0")],

@@ -7,13 +7,13 @@ import os
 import signal
 import sys
 import time
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from dml.config import ResourcesSection
-from dml.sweep.execution.tasks import POLL_SECONDS, in_workers
+from dml.sweep.execution.tasks import in_workers
 
 pytestmark = pytest.mark.slow
 
@@ -45,12 +45,6 @@ def die(folder: str, number: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def span(seconds: float) -> tuple[float, float]:
-    started = time.time()
-    time.sleep(seconds)
-    return started, time.time()
-
-
 def resources(**changes) -> ResourcesSection:
     return ResourcesSection(**{"cpus_per_trial": 0.5, **changes})
 
@@ -72,22 +66,6 @@ def test_a_projects_modules_are_found_in_workers_and_hide_none_of_pythons(tmp_pa
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     (found,) = chain(*in_workers(resources(), shadowed, [()]))
     assert found == [Path(os.__file__).parent.name] * 2 + ["own"]
-
-
-def test_every_call_has_one_result():
-    found = list(in_workers(resources(), double, [(number,) for number in range(7)]))
-    assert sorted(chain(*found)) == [0, 2, 4, 6, 8, 10, 12]
-
-
-def test_no_more_at_once_than_trials():
-    alone = list(chain(*in_workers(resources(concurrent=1), span, [(0.3,)] * 3)))
-    assert all(end <= start for (_, end), (start, _) in pairwise(alone))
-
-
-def test_the_caller_gets_its_turn_while_a_call_runs():
-    turns = [len(done) for done in in_workers(resources(), span, [(3.5 * POLL_SECONDS,)])]
-    assert sum(turns) == 1
-    assert turns.count(0) >= 2
 
 
 def test_an_error_is_the_functions_own_and_ends_the_other_calls():

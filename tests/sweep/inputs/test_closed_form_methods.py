@@ -89,7 +89,7 @@ def test_rows_seeds_and_runs_beside_a_trained_method(workplace):
     assert {record["name"] for record in summary["untrained_by_noise"]} >= {"pixels, whitened", "pixels, 8 LDA"}
 
 
-@pytest.mark.parametrize("kind", ["components", "whitening", "lda"])
+@pytest.mark.parametrize("kind", ["whitening", "lda"])
 def test_a_champion_is_one_linear_layer(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(closed_form, "SCORED", 100)
     folder = tmp_path / "store/packed/digits"
@@ -127,9 +127,3 @@ def test_one_image_a_class_is_an_error_before_anything_runs(tmp_path):
         with pytest.raises(ConfigError, match=r"mine.yaml.*lda: expected at least one training class with two"):
             checked(tmp_path, losses=["triplet"], training={**CONTENT["training"], setting: "lda"})
     checked(tmp_path, losses=["triplet", "components"])
-
-
-def test_longer_embeddings_than_features_are_an_error_before_anything_runs(tmp_path):
-    prepare(tmp_path)
-    with pytest.raises(ConfigError, match=r"components: expected embedding_size of at most 64.*'pixels', got 80"):
-        checked(tmp_path, training={**CONTENT["training"], "embedding_size": 80})

@@ -12,7 +12,6 @@ from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.evaluation import augmented, evaluate
-from dml.sweep.inputs import closed_forms
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
@@ -78,24 +77,19 @@ def scored_with_free(root, *jobs):
     return closed_form_scores(plan, root, lines.append), lines
 
 
-def expected(root, kinds, seed, rate, mirror=False):
-    """R@1 of the new digits for each kind and size, from the images (and their mirror images) and observed labels."""
+def expected(root, kinds, seed, rate):
+    """R@1 of the new digits for each kind and size, from the images and observed labels."""
     packed = open_packed(root / "packed")
     fine = packed.index["fine"].to_numpy()
-    given = packed.images[:] / 255.0
-    views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])[: 1 + mirror]])
+    images = packed.images[:].reshape(len(fine), -1) / 255.0
     table = pd.read_parquet(root / "noise/digits.parquet")
     own = table[(table["seed"] == seed) & (table["rate"] == rate)]
     rows, observed = own["index"].to_numpy(), own["observed"].to_numpy()
-    views -= views[:, rows].mean(axis=(0, 1))
+    images -= images[rows].mean(axis=0)
     tested = ~np.isin(fine, TRAINED)
-    fitted = ClosedForm(views[0, rows], observed)
-    scores = []
-    for kind, size in kinds:
-        each = [apply(fitted.projection(kind, size), view[tested]) for view in views]
-        total = sum(view / np.linalg.norm(view, axis=1, keepdims=True) for view in each)
-        scores.append(evaluate(total, fine[tested], ["recall@1"])["recall@1"])
-    return scores
+    fitted = ClosedForm(images[rows], observed)
+    projected = [apply(fitted.projection(kind, size), images[tested]) for kind, size in kinds]
+    return [evaluate(x, fine[tested], ["recall@1"])["recall@1"] for x in projected]
 
 
 def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
@@ -109,29 +103,6 @@ def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
     by_name = {(record["rate"], record["name"]): record["scores"][KEY] for record in found}
     assert by_name[0.0, "pixels, LDA"] != by_name[0.4, "pixels, LDA"]
     assert by_name[0.0, "pixels, components"] == by_name[0.4, "pixels, components"]
-
-
-def test_both_views_of_an_image_are_projected(root):
-    found, _ = scored(root, job(0, 0.4, views="mirror"))
-    kinds = [(kind, size) for kind in ("components", "whitening", "lda") for size in (None, 8)]
-    own, one = (np.array(expected(root, kinds, 0, 0.4, mirror)) for mirror in (True, False))
-    assert [record["scores"][KEY] for record in found] == pytest.approx(own, abs=2e-3)
-    assert (np.abs(own - one) > 0.004).all()
-
-
-def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        closed_forms, "ClosedForm", lambda *given, make=closed_forms.ClosedForm: made.append(1) or make(*given)
-    )
-    found, lines = scored(root, *(job(seed, 0.0) for seed in SEEDS), job(0, 0.0, phase="tune"))
-    assert len(made) == 1
-    assert found[0]["seeds"] == [0, 1]
-    assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
-
-
-def nothing_free(*given):
-    raise ValueError("nothing is free")
 
 
 def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
@@ -156,42 +127,3 @@ def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(ro
         for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
             assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
         assert by_name[rate, "pixels, free"]["chosen"] == chosen
-
-
-def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        closed_forms.ClosedForm,
-        "projection",
-        lambda *given, own=closed_forms.ClosedForm.projection: made.append(given[1]) or own(*given),
-    )
-    monkeypatch.setattr(closed_forms, "choose", nothing_free)
-    scored(root, *(job(seed, 0.4) for seed in SEEDS))
-    assert [made.count(kind) for kind in ("components", "whitening", "lda")] == [2, 4, 4]
-
-
-def test_every_length_of_embeddings_that_is_less_than_the_input(root):
-    found, _ = scored(root, job(0, 0.0, size=4), job(0, 0.0, size=64), job(0, 0.0, size=100))
-    whitened = [record["name"] for record in found if "whitened" in record["name"]]
-    assert whitened == ["pixels, whitened", "pixels, 4 whitened"]
-
-
-def test_only_on_new_images(root):
-    found, _ = scored(root, job(0, 0.0, sets=("train", "test")))
-    assert {tuple(record["scores"]) for record in found} == {(KEY,)}
-    assert scored(root, job(0, 0.0, sets=("train",)))[0] == []
-
-
-def test_what_fails_is_named_and_leaves_the_others(root, monkeypatch):
-    def broken(self, kind, size=None, shrinkage=None, own=closed_forms.ClosedForm.projection):
-        if kind == "lda":
-            raise ValueError("lda: broken")
-        return own(self, kind, size, shrinkage)
-
-    monkeypatch.setattr(closed_forms.ClosedForm, "projection", broken)
-    manifest = json.loads((root / "pack.json").read_text())
-    (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))
-    found, lines = scored(root, job(0, 0.4, dataset="gone"), job(0, 0.4))
-    assert [record["name"] for record in found] == NAMES[:4]
-    assert lines[0].startswith("mine: no closed forms of gone: ")
-    assert lines[2:] == ["digits: no scores of a closed form of pixels: lda: broken"]

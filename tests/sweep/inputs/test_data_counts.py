@@ -9,7 +9,7 @@ from PIL import Image
 
 from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
-from dml.sweep.inputs.data_counts import data_counts, data_notes
+from dml.sweep.inputs.data_counts import data_counts
 
 
 @pytest.fixture
@@ -59,26 +59,3 @@ def test_unused_images_are_not_counted_and_a_splits_rows_may_be_in_any_order(dat
     study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
     roles = data_counts(study, data_root)["imagefolder"]["roles"]
     assert roles == {"train": {"images": 9, "classes": 3}, "test": {"images": 5 + 6, "classes": 2}}
-
-
-def test_without_the_data_nothing_is_counted(data_root, toy_study):
-    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
-    (data_root / "split/imagefolder.parquet").unlink()
-    assert data_counts(study, data_root) == {}
-    (data_root / "packed/images.npy").write_bytes(b"")
-    assert data_counts(study, data_root) == {}
-    (data_root / "pack.json").unlink()
-    assert data_counts(study, data_root) == {}
-
-
-def test_what_is_left_out_and_what_stands_on_both_sides_is_noted(data_root, toy_study):
-    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
-    content = json.loads((data_root / "pack.json").read_text())
-    content["imagefolder"]["left_out"] = "1 file is left out"
-    (data_root / "pack.json").write_text(json.dumps(content))
-    manifest = json.loads((data_root / "packed/manifest.json").read_text())
-    (data_root / "packed/manifest.json").write_text(json.dumps({**manifest, "copies": [[0, 1], [2, 20]]}))
-    crossing = "identical images: 1 in both train and test (1 of them with different labels)"
-    assert data_counts(study, data_root)["imagefolder"]["notes"] == ["1 file is left out", crossing]
-    (data_root / "split/imagefolder.parquet").unlink()
-    assert data_notes(study, "imagefolder", data_root, "") == [crossing]

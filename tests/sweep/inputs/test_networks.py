@@ -35,9 +35,3 @@ def test_images_that_are_not_square_need_a_network_of_any_size(tmp_path, monkeyp
     check(tmp_path, monkeypatch, (48, 64, 3), dynamic, **training)
     with pytest.raises(ConfigError, match="no images of 64 x 50 pixels"):
         check(tmp_path, monkeypatch, (64, 50, 3), dynamic, **training)
-
-
-def test_images_may_be_too_small(tmp_path, monkeypatch):
-    with pytest.raises(ConfigError, match=r"backbone 'timm': inception_v3 takes no images of 30 x 30 pixels"):
-        check(tmp_path, monkeypatch, (30, 30, 3), {"name": "inception_v3"})
-    check(tmp_path, monkeypatch, (99, 120, 3), {"name": "inception_v3"})

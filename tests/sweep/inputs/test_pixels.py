@@ -49,9 +49,3 @@ def test_it_does_not_depend_on_the_chunks(monkeypatch):
     whole = pixels(found, rows, 4)
     monkeypatch.setattr(module, "CHUNK", 3)
     np.testing.assert_array_equal(pixels(found, rows, 4), whole)
-
-
-@pytest.mark.parametrize(("numbers", "side"), [(7 * 6 * 6 * 3, 6), (7 * 6 * 6 * 3 - 1, 5), (1, 4)])
-def test_many_images_are_reduced_further_down_to_four_pixels(monkeypatch, numbers, side):
-    monkeypatch.setattr(module, "NUMBERS", numbers)
-    assert pixels(packed(16, 16), np.arange(7), 8).shape == (7, 1, side * side * 3)

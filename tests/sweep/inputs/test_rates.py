@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dml import noise
-from dml.audit import audit, guess
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.sweep.inputs.rates import Rates
@@ -79,11 +78,3 @@ def test_the_observed_labels_are_read(root):
     right = open_packed(root / "packed").index["fine"].to_numpy()[table["index"]]
     table.assign(observed=right).to_parquet(root / "noise/digits.parquet", index=False)
     assert Rates(root, root / "store")(trial()) < 0.05
-
-
-def test_it_is_the_guess_of_an_audit_with_the_same_vectors():
-    rng = np.random.default_rng(0)
-    right = np.repeat(np.arange(6), 40)
-    vectors = rng.normal(size=(240, 12)) * 0.3 + np.eye(6, 12)[right]
-    given = np.where(rng.random(240) < 0.3, (right + rng.integers(1, 6, 240)) % 6, right)
-    assert guess(vectors, given) == audit(vectors, given).rate

@@ -81,30 +81,6 @@ def test_the_score_is_the_mean_over_the_splits_that_seeds_select(root):
     assert found == {"digits": {"pixels": {KEY: pytest.approx((one + other) / 2, abs=2e-4)}}}
 
 
-def test_pixels_have_the_views_that_are_evaluated(root):
-    found, _ = scored(root, job(0, views="mirror"))
-    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0, mirror=True), abs=2e-4)}
-    assert abs(expected(root, 0, mirror=True) - expected(root, 0)) > 0.001
-
-
-def test_trials_that_start_from_the_same_pixels_are_scored_once(root):
-    _, lines = scored(root, job(0), job(0, steps=20), job(1))
-    assert lines == ["digits: scoring the pixels without training (pixels)"]
-
-
-def test_training_images_where_a_study_asks_for_them(root):
-    found, _ = scored(root, job(0, sets=("train", "test")))
-    train = {"train/fine/recall@1": pytest.approx(expected(root, 0, training=True), abs=2e-4)}
-    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0), abs=2e-4)} | train
-    assert scored(root, job(0, sets=("train",)))[0] == {"digits": {"pixels": train}}
-
-
-def test_not_the_images_that_choose(root):
-    found, _ = scored(root, job(0, sets=("test", "validation")))
-    assert list(found["digits"]["pixels"]) == [KEY]
-    assert scored(root, job(0, phase="tune")) == ({}, [])
-
-
 def test_a_dataset_that_cannot_be_scored_is_named_and_leaves_the_others(root):
     manifest = json.loads((root / "pack.json").read_text())
     (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))

@@ -57,7 +57,7 @@ def test_a_key_contains_what_decides_the_result(toy_study):
         spec(toy_study(training={"steps": 10, "backbone": {"settings": {"width": 4}}})),
         spec(toy_study(positives=["easy"])),
         spec(toy_study(evaluation={"metrics": ["recall@1", "nmi"], "every": 5})),
-        spec(toy_study(evaluation={"metrics": ["recall@1"], "views": "mirror"})),
+        spec(toy_study(evaluation={"metrics": ["recall@1"], "every": 5, "views": "mirror"})),
     ]
     found = [keys.key(spec(study)), *(keys.key(other) for other in others)]
     assert all(len(key) == 64 for key in found)

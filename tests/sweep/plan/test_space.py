@@ -25,7 +25,7 @@ def test_fixed_searches_nothing(toy_study):
     assert all(space_of(study, cell) == {} for cell in study.cells())
 
 
-@pytest.mark.parametrize("budget", range(1, 40))
+@pytest.mark.parametrize("budget", [1, 2, 3, 7, 39])
 def test_a_grid_stays_within_its_budget_and_bounds(budget):
     spaces = {"a": Uniform(0.1, 0.5), "b": LogUniform(1e-4, 1e-1), "c": Choice(("x", "y"))}
     points = Grid(spaces, budget).points

@@ -1,6 +1,7 @@
 """The best cells that a sweep shows: within a dataset and a noise level, those with labels as given first."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -26,6 +27,18 @@ def shown(study, tmp_path):
     return progress.snapshot()
 
 
+def test_trials_that_are_left_take_as_long_as_those_of_their_phase(toy_study, tmp_path):
+    plan, progress = simulate(toy_study(), tmp_path, score), SweepProgress("toys", tmp_path / "status.json")
+    progress.watch(plan)
+    ended = sorted(plan.ended(), key=lambda found: found[0].phase != "tune")
+    tuned = sum(job.phase == "tune" for job, _ in ended)
+    for job, outcome in ended[: tuned + 1]:
+        progress.ended(job, replace(outcome, seconds=100.0 if job.phase == "tune" else 10.0), reused=False)
+    progress.close("running")
+    assert 0 < tuned < len(ended) - 1
+    assert progress.snapshot()["left"] == pytest.approx(10 * (len(ended) - tuned - 1))
+
+
 def text_of(shown):
     console = Console(file=io.StringIO(), width=200)
     console.print(shown)
@@ -43,15 +56,3 @@ def test_levels_are_not_mixed(toy_study, tmp_path, rates, first):
     places = [next(place for place, row in enumerate(rows) if name in row) for name in now["best"]]
     assert places == sorted(places)
     assert places[2] - places[1] == 2, "a line between the levels"
-
-
-def test_class_splits_are_not_mixed(toy_study, tmp_path):
-    now = shown(toy_study(class_splits=2), tmp_path)
-    assert [name.rpartition("|")[2] for name in now["best"]] == ["random+random"] * 2 + ["split-1"] * 2
-
-
-def test_each_level_is_shown_though_there_is_no_room_for_all_cells(toy_study, tmp_path):
-    grid = {"training.embedding_size": [4, 5, 6, 7]}
-    now = shown(toy_study(noise=[{"name": "uniform", "rates": [0.0, 0.2, 0.4]}], grid=grid), tmp_path)
-    rows = text_of(table(now)).splitlines()
-    assert [sum(f"uniform-{rate:g}|" in row for row in rows) for rate in (0.0, 0.2, 0.4)] == [2, 2, 2]

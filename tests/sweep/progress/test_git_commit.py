@@ -35,18 +35,3 @@ def test_dirty_means_that_code_or_studies_differ(repository, changed, dirty):
     found = git_commit.__wrapped__()
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     assert found == (f"{head}-dirty" if dirty else head)
-
-
-@pytest.mark.parametrize("changed", ["mine.py", "pipelines/studies/a.yaml"])
-def test_a_project_in_a_folder_of_a_repository(repository, monkeypatch, changed):
-    (repository / "sub/pipelines/studies").mkdir(parents=True)
-    monkeypatch.chdir(repository / "sub")
-    assert not git_commit.__wrapped__().endswith("-dirty")
-    (repository / "sub" / changed).write_text("two\n")
-    assert git_commit.__wrapped__().endswith("-dirty")
-
-
-def test_outside_a_repository_it_is_empty(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert git_commit.__wrapped__() == ""

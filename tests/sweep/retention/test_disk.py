@@ -1,18 +1,15 @@
 """What no study refers to: listed with size, age and reason, and never anything that one refers to."""
 
 import json
-import os
 import subprocess
 import sys
-import time
 
 import pandas as pd
 import pytest
 from driver import BASE
 from simulated import simulate
 
-from dml.cli.project import Project
-from dml.config import ConfigError, load_study
+from dml.config import load_study
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import write_text
@@ -21,9 +18,7 @@ from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import disk
 from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.retention.models import delete_dropped, record
-from dml.sweep.store.needed_models import studies_that_start
 from dml.sweep.store.references import References
-from dml.sweep.store.storages import storages_of
 
 pytestmark = pytest.mark.slow
 
@@ -80,46 +75,9 @@ def test_trials_of_a_study_that_changed_or_is_gone_are_listed(project):
     assert left == {"toys.keys", "toys.models", "toys.json"}
 
 
-def test_digests_of_the_stages_are_no_data(project):
-    """DVC's stages have `data/.versions/<stage>.json`, which are named as the outputs of stages are."""
-    sweep(project, study(project, "toys"))
-    (project / "data/.versions").mkdir(parents=True)
-    for name in ("pack", "features"):
-        (project / f"data/.versions/{name}.json").write_text('{"dml": "a digest"}')
-    assert unreferenced(project) == []
-
-
-def test_size_age_and_order(project):
-    sweep(project, study(project, "toys"), size=5000)
-    sweep(project, study(project, "toys", losses=["triplet"]))
-    for path in (project / "store/trials").rglob("*"):
-        os.utime(path, (time.time() - 3600, time.time() - 3600))
-    for path in (project / "store/trials").glob("*"):
-        os.utime(path, (time.time() - 3600, time.time() - 3600))
-    entries = unreferenced(project)
-    assert [entry.bytes for entry in entries] == sorted((entry.bytes for entry in entries), reverse=True)
-    assert entries[0].bytes > 5000 > entries[-1].bytes
-    assert all(3590 < entry.age_seconds < 3700 for entry in entries)
-
-
-def test_what_make_clean_deletes_is_no_reason(project):
-    sweep(project, study(project, "toys"))
-    (project / "results/toys/trials.parquet").unlink()
-    assert unreferenced(project) == []
-
-
 def test_an_interrupted_sweep_refers_to_its_trials(project):
     simulate(study(project, "toys"), project, stop=4)
     assert unreferenced(project) == []
-
-
-def test_a_store_of_an_earlier_version_whose_results_are_gone_is_left_alone(project):
-    sweep(project, study(project, "toys"))
-    for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
-        (project / path).unlink()
-    assert listed(project) == {}
-    (project / "store/sweeps/toys.json").unlink()
-    assert len(listed(project)) == 10, "nothing says that a study here ran them"
 
 
 def test_a_published_study_refers_to_its_trials(project):
@@ -187,21 +145,6 @@ def test_a_trial_that_begins_and_ends_while_the_store_is_looked_at_is_not_listed
     assert unreferenced(project) == []
 
 
-def test_a_store_on_another_disk(project, tmp_path_factory):
-    scratch = tmp_path_factory.mktemp("scratch")
-    (project / "store").symlink_to(scratch)
-    plan = sweep(project, study(project, "toys", resources={"keep_models": "best"}), tidy=False)
-    entries = unreferenced(project)
-    assert len(entries) == 3
-    remove(entries)
-    assert len(list(scratch.glob("trials/*/model"))) == 1
-    assert not (scratch / ".removing").exists()
-    for path in ("pipelines/studies/toys.yaml", "results/toys/trials.parquet"):
-        (project / path).unlink()
-    assert listed(project).keys() == keys(plan)
-    assert sum(entry.path.name == "model" for entry in unreferenced(project)) == 0, "its trial is listed"
-
-
 def test_a_removal_that_was_killed_is_listed(project):
     write_text(project / "store/.removing/trials-abc-1/model/model.json", "{}")
     (entry,) = unreferenced(project)
@@ -236,72 +179,9 @@ def test_features_that_no_study_names(project):
     assert unreferenced(project) == [], "its activations are not known"
 
 
-def test_a_model_that_another_running_sweep_kept_from_being_deleted(project):
-    plan = sweep(project, study(project, "toys", resources={"keep_models": "best"}), tidy=False)
-    entries = unreferenced(project)
-    assert len(entries) == 3
-    assert {entry.why for entry in entries} == {"a model that no study keeps (resources.keep_models)"}
-    remove(entries)
-    assert len(list((project / "store").glob("trials/*/model"))) == 1
-    assert len(list((project / "store").glob("trials/*/result.json"))) == len(list(plan.ended()))
-
-
 def test_folds_of_audits_stay_as_long_as_their_study(project):
     for name in ("toys", "gone"):
         write_text(project / f"store/audits/{name}/digest/l2.json", "{}")
         write_text(project / f"store/audits/{name}.lock", "")
     (entry,) = unreferenced(project)
     assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")
-
-
-def test_networks_of_an_earlier_audit_are_listed_but_not_those_of_an_unfinished_one(project):
-    trained = project / "store/audits/toys/trained"
-    for name, written in (("earlier", 1_000), ("last", 2_000), ("begun-since", 4_000)):
-        write_text(trained / name / "embeddings.npy", "")
-        for path in (trained / name / "embeddings.npy", trained / name):
-            os.utime(path, (written, written))
-    assert unreferenced(project) == []
-    write_text(trained / "used.json", '["last"]')
-    os.utime(trained / "used.json", (3_000, 3_000))
-    (entry,) = unreferenced(project)
-    assert entry.path.name == "earlier"
-    assert "changed since" in entry.why
-
-
-def test_files_of_a_study_whose_name_has_a_dot_stay(tmp_path):
-    (tmp_path / "pipelines/studies").mkdir(parents=True)
-    (tmp_path / "pipelines/studies/my.images.yaml").write_text("datasets: [digits]\nlosses: [triplet]\n")
-    sweeps = tmp_path / "store/sweeps"
-    sweeps.mkdir(parents=True)
-    for name in ("my.images.json", "my.images.keys", "other.one.json"):
-        (sweeps / name).write_text("{}")
-    assert [found.path.name for found in unreferenced(tmp_path)] == ["other.one.json"]
-
-
-def test_the_journal_of_an_earlier_version_and_a_file_that_is_being_written(project):
-    for name in ("toys.journal", ".toys.keys.1234"):
-        write_text(project / "store/sweeps" / name, "x")
-    (entry,) = unreferenced(project)
-    assert entry.path.name == "toys.journal"
-
-
-@pytest.mark.parametrize("name", [".#toys.yaml", "._toys.yaml"])
-def test_what_editors_and_network_disks_leave_beside_studies_is_none(project, name):
-    path = project / "pipelines/studies" / name
-    if name.startswith(".#"):
-        path.symlink_to("somebody@host.1234")  # as Emacs does while a file is edited
-    else:
-        path.write_bytes(b"\x00\x05\x16\x07\xff")
-    assert unreferenced(project) == []
-    assert disk.studies_of(project) == {"toys"}
-    assert storages_of(path.parent) == []
-    assert studies_that_start(path.parent) == []
-    assert Project(project).names() == ["toys"]
-
-
-def test_a_study_that_is_not_utf8_is_not_read(project):
-    (project / "pipelines/studies/other.yaml").write_bytes(b"title: \xff init_from storage frozen")
-    assert unreferenced(project) == []
-    assert storages_of(project / "pipelines/studies") == []
-    with pytest.raises(ConfigError, match=r"other\.yaml"):
-        studies_that_start(project / "pipelines/studies")

@@ -1,6 +1,5 @@
 """Which models stay on disk, and that one that somebody needs never goes."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -9,14 +8,11 @@ import sys
 import pytest
 from simulated import models, simulate, write_model
 
-from dml.config import InitFromSection
 from dml.files import locked
-from dml.sweep.finishing import Tidying, write_results
-from dml.sweep.progress.display import SweepProgress
+from dml.sweep.finishing import Tidying
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
-from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored, owner
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
@@ -95,47 +91,6 @@ def test_the_best_model_is_trained_with_labels_as_given(toy_study, tmp_path, cha
     assert sorted(names[key] for key in models(tmp_path)) == [f"{name}|triplet|random+random" for name in kept]
 
 
-def test_no_model_of_made_noise_is_registered_and_that_is_said(toy_study, tmp_path, capsys):
-    for rates, said in (([0.2], True), ([0.0, 0.2], False)):
-        noise, place = [{"name": "uniform", "rates": rates}], tmp_path / str(said)
-        plan = simulate(toy_study(seeds=[0], noise=noise, resources={"register_as": "mine"}), place, over_levels)
-        write_results(plan, SweepProgress("toys", place / "s.json"), place / "out", place / "data", 1.0)
-        assert ("model" in json.loads((place / "out/summary.json").read_text())) != said
-        assert ("made wrong on purpose" in capsys.readouterr().err) == said
-
-
-def test_the_default_depends_on_the_bytes_of_one_model_per_cell(toy_study, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "SMALL", 2 * 200)
-    small, large = simulate(toy_study(), tmp_path / "a", score, 90), simulate(toy_study(), tmp_path / "b", score, 300)
-    end(small, tmp_path / "a")
-    end(large, tmp_path / "b")
-    assert (len(models(tmp_path / "a")), len(models(tmp_path / "b"))) == (2, 1)
-
-
-def test_the_setting_changes_neither_keys_nor_the_studys_digest(toy_study, tmp_path):
-    one, other = toy_study(), toy_study(resources={"keep_models": "all", "register_as": "best"})
-    assert one.digest == other.digest
-    keys = [
-        {job.key for job, _ in simulate(s, tmp_path / s.resources.keep_models.__str__()).ended()} for s in (one, other)
-    ]
-    assert keys[0] == keys[1]
-
-
-def test_a_better_seed_later_takes_the_place_of_the_kept_one(toy_study, tmp_path):
-    end(simulate(toy_study(seeds=[0, 1]), tmp_path, lambda job: 0.5 + 0.01 * job.seed), tmp_path)
-    plan = simulate(toy_study(seeds=[0, 1, 2]), tmp_path, lambda job: 0.5 + 0.01 * job.seed)
-    end(plan, tmp_path)
-    assert models(tmp_path) == confirmed(plan, seed=2)
-
-
-def test_without_the_best_seeds_model_the_best_remaining_one_counts(toy_study, tmp_path):
-    plan = simulate(toy_study(), tmp_path, score)
-    keeping.delete_model(plan.store, next(iter(confirmed(plan, 1, "triplet"))))
-    assert {best_model(plan).key} == confirmed(plan, 0, "triplet")
-    end(plan, tmp_path)
-    assert models(tmp_path) == confirmed(plan, 0, "triplet") | confirmed(plan, 1, "contrastive")
-
-
 @pytest.mark.parametrize("first", ["cells", "all"])
 def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path, first):
     policies = [first, "all" if first == "cells" else "cells"]
@@ -146,15 +101,6 @@ def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path
     for plan in plans:
         end(plan, tmp_path)
     assert models(tmp_path) == confirmed(plans[0])
-
-
-def test_a_study_that_did_not_finish_keeps_all_its_models(toy_study, tmp_path):
-    simulate(toy_study(name="interrupted"), tmp_path, score)
-    plan = simulate(toy_study(), tmp_path, score)
-    end(plan, tmp_path)
-    assert models(tmp_path) == confirmed(plan)
-    end(simulate(toy_study(name="interrupted"), tmp_path, score), tmp_path)
-    assert len(models(tmp_path)) == 2, "the other study's end deletes for both"
 
 
 def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
@@ -250,39 +196,6 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys)
     assert "no model is deleted" in capsys.readouterr().err, "a broken study may need any"
 
 
-def test_a_dropped_model_is_named_with_what_to_do_and_can_be_trained_again(toy_study, tmp_path, capsys):
-    plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
-    end(plan, tmp_path)
-    starts = InitFromFinder(tmp_path / "results", tmp_path / "store")
-    with pytest.raises(
-        ValueError, match=r"model of .*contrastive.* is missing: .*python -m dml.sweep.retention.retrain toys"
-    ):
-        starts(InitFromSection(study="toys", cell={"loss": "contrastive"}), "digits", 0)
-
-    whole = toy_study(resources={"keep_models": "all"})
-    end(simulate(whole, tmp_path, score), tmp_path)
-    assert "keep_models is `all`, but 3 finished trials have no model here" in capsys.readouterr().err
-    assert set_aside("toys", tmp_path / "results", tmp_path / "store") == 3
-    trained = []
-    end(simulate(whole, tmp_path, lambda job: trained.append(job.key) or score(job)), tmp_path)
-    assert len(trained) == 3
-    assert models(tmp_path) == confirmed(plan)
-    with pytest.raises(ValueError, match="'nothing' has no results"):
-        set_aside("nothing", tmp_path / "results", tmp_path / "store")
-
-
-def test_a_cluster_storage_loses_the_model_too(toy_study, tmp_path):
-    store = TrialStore(tmp_path / "store", f"file://{tmp_path}/remote")
-    store.begin("k", "{}")
-    write_model(store, "k")
-    store.push("k")
-    assert (tmp_path / "remote/trials/k/model/model.json").is_file()
-    keeping.delete_model(store, "k")
-    assert not (tmp_path / "remote/trials/k/model").exists()
-    assert (tmp_path / "remote/trials/k/spec.json").is_file()
-    keeping.delete_model(store, "k")
-
-
 def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study, tmp_path):
     """Workers on other nodes leave their models there."""
     uri, study = f"file://{tmp_path}/remote", toy_study(resources={"keep_models": "best"})
@@ -332,18 +245,3 @@ def test_stores_that_share_a_storage_keep_each_others_models(toy_study, tmp_path
     monkeypatch.setattr("platform.node", lambda: host["second"])
     with pytest.raises(StorageError, match=f"{name} is not whole"):
         dropped(plans["second"].store)
-
-
-def test_a_model_that_no_machine_has_is_trained_again_in_spite_of_a_storage(toy_study, tmp_path):
-    uri = f"file://{tmp_path}/remote"
-    plan = simulate(toy_study(resources={"keep_models": "all"}), tmp_path, score)
-    end(plan, tmp_path)
-    there = TrialStore(tmp_path / "store", uri)
-    keys = sorted(confirmed(plan))
-    for key in keys:
-        there.push(key)
-    keeping.delete_model(there, keys[0])
-    shutil.rmtree(keeping.model_folder(there, keys[1]))  # the storage has it
-    assert set_aside("toys", tmp_path / "results", tmp_path / "store", uri) == 1
-    assert there.look().read(keys[0]) is None
-    assert all(there.read(key) is not None for key in keys[1:])

@@ -5,13 +5,10 @@ import json
 
 import pandas as pd
 import pytest
-import toy
 
 from dml.config import InitFromSection
 from dml.sweep.plan import keys, spec_json, specs
-from dml.sweep.plan.plan import Plan
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.trials import TrialStore
 from dml.training.init_from import digest
 from dml.types import InitFromSpec
 
@@ -109,13 +106,6 @@ def test_the_best_cell_of_several_datasets_or_of_made_noise_is_named(starts, tmp
         levels(tmp_path, (0.3, [0.9]))("birds")
 
 
-def test_a_file_of_ones_own(starts, tmp_path):
-    path = tmp_path / "own.safetensors"
-    path.write_text("weights")
-    found = starts(InitFromSection(path=str(path), head="new"), "birds", 0)
-    assert found == InitFromSpec(digest(path), str(path), "new")
-
-
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
@@ -136,17 +126,6 @@ def test_a_file_of_ones_own(starts, tmp_path):
 def test_what_cannot_be_found_is_refused_with_the_choices(starts, section, expected):
     with pytest.raises(ValueError, match=expected):
         starts(InitFromSection(**section), "birds", 0)
-
-
-def test_a_deleted_model_is_named(starts, tmp_path):
-    for path in tmp_path.glob("store/trials/*/model/*"):
-        path.unlink()
-        path.parent.rmdir()
-    with pytest.raises(
-        ValueError,
-        match=r"confirm-5/model: the model of .* is missing: .*retrain first.* DML_SNAPSHOTS=off .* sweep@first",
-    ):
-        found(starts, seed=0, study="first", best=True)
 
 
 def test_a_key_contains_the_weights_and_not_their_place(toy_study):
@@ -187,17 +166,3 @@ def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study,
     assert keys.key(built(tmp_path / "a.pth")) not in (keys.key(one), keys.key(two))
     with pytest.raises(ValueError, match=r"weights: .*none\.pth: no such file"):
         built(tmp_path / "none.pth")
-
-
-def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
-    study = toy_study(training={"steps": 10, "init_from": {"path": "mine.pt"}})
-    asked = []
-
-    def find(section, dataset, seed):
-        asked.append((section.path, dataset, seed))
-        return InitFromSpec(f"weights {seed}", section.path)
-
-    plan = Plan(study, TrialStore(tmp_path), toy.describe, find)
-    plan.start(lambda job, outcome, reused: None)
-    assert plan.take().spec.training.init_from == InitFromSpec("weights 0", "mine.pt")
-    assert set(asked) == {("mine.pt", "digits", 0)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 
 import pytest
@@ -17,7 +16,7 @@ from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -98,34 +97,6 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     assert remove(found) == sum(entry.bytes for entry in found)
     assert len(outcomes(object_storage, storage)) == 5
     assert not [entry for entry in unreferenced(root) if entry.storage]
-
-
-def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage, storage):
-    """`test_object_storage.py` has the other messages."""
-    process = workplace.start(
-        access(object_storage.endpoint, secret="another"), own_ray=True, resources={"storage": storage}
-    )
-    text, _ = process.communicate(timeout=100)
-    assert process.returncode != 0
-    assert "refuses the credentials" in text
-    assert text.count("error: ") == 1
-    assert "Traceback" not in text
-    assert workplace.log() == []
-
-
-def test_a_slow_storage_is_said_once(workplace, object_storage, storage):
-    proxy = Proxy(object_storage.port)
-    proxy.delay = 0.8
-    workplace.orders()
-    environment = access(proxy.endpoint)
-    small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}}
-    process = workplace.start(environment, own_ray=True, resources={"storage": storage}, **small)
-    workplace.wait(workplace.log)
-    proxy.delay = 0.1
-    text, _ = process.communicate(timeout=200)
-    proxy.close()
-    assert len(re.findall(r"is slow: a small file took \d+ s", text)) == 1, text
-    assert len(outcomes(object_storage, storage)) == 1
 
 
 def test_a_storage_that_forgets_ends_the_sweep_and_the_next_one_repairs_it(workplace, object_storage, storage):

@@ -1,16 +1,11 @@
 import fcntl
 import os
-import platform
 import shutil
 import subprocess
 import sys
-import threading
-from pathlib import Path
 
 import pytest
 
-from dml.sweep.store import mirror
-from dml.sweep.store.mirror import owner
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
 
@@ -97,40 +92,3 @@ def test_trials_go_to_a_storage_and_come_back(tmp_path):
     fresh = TrialStore(tmp_path / "fresh", (tmp_path / "remote").as_uri())
     fresh.pull("k")
     assert fresh.read("k") == Outcome(FINISHED, {"a": 1.0})
-
-
-def test_a_storage_that_is_no_uri(tmp_path):
-    with pytest.raises(ValueError, match="nowhere://"):
-        TrialStore(tmp_path, "nowhere://bucket")
-
-
-def test_a_list_that_an_earlier_version_wrote_gives_way(tmp_path):
-    old = tmp_path / "there/sweeps" / platform.node()
-    for folder in (old, tmp_path / "store/sweeps"):
-        folder.mkdir(parents=True)
-        (folder / "toys.keys").write_text("abc\n")
-    (old / "others.keys").write_text("abc\n")
-    with mirror.mirrored((tmp_path / "there").as_uri(), tmp_path / "store", "toys"):
-        pass
-    lists = {str(path.relative_to(old.parent)) for path in old.parent.glob("*/*.keys")}
-    assert lists == {f"{owner(tmp_path / 'store')}/toys.keys", f"{platform.node()}/others.keys"}
-
-
-def test_a_disk_that_fails_for_a_moment_ends_no_copying_of_the_list_of_trials(tmp_path, monkeypatch):
-    """`dml gc` of another machine reads the copy."""
-    failed, read = threading.Event(), Path.read_bytes
-
-    def fails(path):
-        if path.name != "toys.keys" or failed.is_set():
-            return read(path)
-        failed.set()
-        raise OSError(116, "Stale file handle")
-
-    monkeypatch.setattr(Path, "read_bytes", fails)
-    monkeypatch.setattr(mirror, "MIRROR_SECONDS", 0.01)
-    (tmp_path / "store/sweeps").mkdir(parents=True)
-    (tmp_path / "store/sweeps/toys.keys").write_text("abc\n")
-    with mirror.mirrored((tmp_path / "there").as_uri(), tmp_path / "store", "toys"):
-        assert failed.wait(10)
-        monkeypatch.setattr(mirror, "MIRROR_SECONDS", 5.0)  # it is waited for
-    assert (tmp_path / "there/sweeps" / owner(tmp_path / "store") / "toys.keys").read_text() == "abc\n"

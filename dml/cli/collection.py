@@ -1,0 +1,287 @@
+"""A person's images or vectors without a project: names, labels, and features that are computed once.
+
+    ~/.cache/dml/features/<id>/    as in a project's store, whose stages take them from here
+    ~/.cache/dml/seen/<id>/        what a folder or table contained; its pixels are deleted once there are features
+
+`dml.files.cache` says where. Deleting it costs time only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from dml import evaluation, files, models
+from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
+from dml.counting import counted
+from dml.data import raw, sources
+from dml.data.packing import open_packed, pack, packed_id
+from dml.data.packing.decoding import CorruptImage, How, decode, header, resize
+from dml.data.sources._vectors import check_finite, read_vectors
+from dml.models import Layers
+from dml.protocols import Source
+from dml.training import free
+from dml.training.frozen.extraction import extract, on_cores
+from dml.training.frozen.opening import FOLDER, is_complete, open_features
+from dml.training.frozen.recipe import features_id, of_each_view, recipe
+from dml.types import TrainingSpec, Views
+
+NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
+PIXELS, VECTORS = "pixels", "vectors"
+SIDE = 16  # pixels of images without a network: more make closed forms slow
+TEXTS = ("text", "name", "title")  # columns of a table of vectors that say what a row is, if none is named
+TIMED = 8  # images whose features are timed, after as many that warm up
+SHOWN = 200  # pixels of a picture
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a folder, table or file of vectors contains. n rows."""
+
+    place: Path
+    names: list[str]  # paths relative to the root, texts, or numbers of rows
+    labels: np.ndarray  # (n,) texts, as given; all "" if there are none
+    features: Mapping[str, np.ndarray]  # by name, float32 (n, V, D): the first is what is compared with
+    left_out: list[str]  # sentences about what is not read
+    paths: list[Path] | None  # of the images
+    how: How  # they are resized
+    index: pd.DataFrame | None = None  # of the images, as packing lists them
+    source: Source | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are labels."""
+        return bool((self.labels != "").any())
+
+    @property
+    def network(self) -> str:
+        """What makes the first features, as a sentence names it."""
+        return NAMES[next(iter(self.features))]
+
+    @property
+    def views(self) -> Views:
+        """Whether mirror images are looked at too."""
+        return "mirror" if next(iter(self.features.values())).shape[1] > 1 else "one"
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The labels as numbers int64 (n,); -1 where there is none."""
+        _, codes = np.unique(self.labels, return_inverse=True)
+        return np.where(self.labels == "", -1, codes)
+
+    def pictures(self, rows: np.ndarray) -> np.ndarray:
+        """uint8 (m, H, W, 3) of some images."""
+        assert self.paths is not None
+        return np.stack([resize(decode(self.paths[row], 3), {"side": SHOWN}) for row in rows])
+
+    def free(self) -> free.Free:
+        """The best embedding without training as the labels choose it; without enough of them, features as they are."""
+        with_labels = self.codes >= 0
+        if len(np.unique(self.codes[with_labels])) >= free.FEWEST:
+            return free.choose(self.features, self.codes)
+        return free.Free(free.Candidate(next(iter(self.features)), free.NO_PROJECTION, self.views), None, {})
+
+    def features_of(self, paths: Sequence[Path]) -> dict[str, np.ndarray]:
+        """The same features of other images. Raises as `free.features_of`."""
+        return {name: _features(name, paths, self.how, self.views) for name in self.features}
+
+
+def collect(
+    place: Path,
+    labels: Path | None = None,
+    root: Path | None = None,
+    columns: Mapping[str, str] | None = None,
+    mirror: bool | None = None,
+    report: Report = print,
+) -> Collection:
+    """Read a place, and compute the features that are not there yet, after saying how long that takes.
+
+    Parameters
+    ----------
+    place : a folder of images, one for each class or without classes; a table of images; or a file of vectors.
+    labels : the table of the labels of vectors.
+    root : what the paths of a table are relative to; None: its folder.
+    columns : what a table calls its columns.
+    mirror : whether mirror images show the same; None: if the images look like photographs.
+
+    Raises
+    ------
+    DataError, ValueError : nothing can be read there, or not as said.
+    """
+    if place.suffix.lower() in (".npy", ".npz") or labels is not None:
+        return _vectors(place, labels, columns or {}, report)
+    own = {"columns": dict(columns)} if columns else {}
+    if place.is_dir():
+        if root is not None or own:
+            raise ValueError(f"--root and --column are about a table, and {place} is a folder")
+        options, unlabelled = _of_folder(place)
+    else:
+        table = {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **own}
+        options, unlabelled = table, False
+    source = sources.build("imagefolder", **options)
+    source.download(place, lambda line: None)
+    return _images(place, source, options, unlabelled, mirror, report)
+
+
+def _of_folder(place: Path) -> tuple[dict[str, Any], bool]:
+    """The settings of the source `imagefolder`, and whether the images have no labels: all are in the folder itself."""
+    root, inside = place.resolve(), raw.image_files(place).paths
+    if not inside or any(path.parent != place for path in inside):
+        return {"root": str(root)}, False
+    table = files.cache() / "seen" / f"{packed_id(sources.build('imagefolder', root=str(root)))}.csv"
+    text = pd.DataFrame({"path": [path.name for path in inside], "fine": "-"}).to_csv(index=False)
+    if not table.is_file() or table.read_text(encoding="utf-8") != text:
+        files.write_text(table, text)
+    return {"root": str(root), "table": str(table)}, True
+
+
+def _images(
+    place: Path, source: Source, options: dict[str, Any], unlabelled: bool, mirror: bool | None, report: Report
+) -> Collection:
+    count, small = _glance(source, place)
+    try:
+        training, how = _of_network(options)
+    except ValueError as error:
+        report(f"images are compared by their pixels, since no network is here: {error}")
+        training, how = None, SIDE
+    folder = files.cache() / "seen" / packed_id(source, how, "skip")
+    manifest, store = _seen(folder, source, place), files.cache() / FOLDER
+    views: Views = "mirror" if (not small if mirror is None else mirror) else "one"
+    each = [] if training is None else of_each_view(training, views)
+    missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
+    if missing:
+        assert training is not None
+        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1)
+        report(
+            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds + 5)}"
+            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for "
+            "dml audit, search and new too)"
+        )
+    if missing or manifest is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        progress = _progress(report)
+        manifest = pack(source, place, folder, how, "skip", report=progress)
+        for one in each:
+            extract(open_packed(folder), one, store, on_cores, progress)
+        (folder / "images.npy").unlink()
+    index = pd.read_parquet(folder / "index.parquet")
+    base = Path(str(options["root"]))
+    paths = [base / path for path in index["path"]]
+    arrays = [open_features(store / features_id(recipe(one, manifest))).array for one in each]
+    features = {PRETRAINED: np.stack([np.asarray(array, np.float32) for array in arrays], axis=1)} if arrays else {}
+    if small or not features:
+        features[PIXELS] = _features(PIXELS, paths, SIDE, views)
+    labels = np.full(len(index), "") if unlabelled else _labels(index)
+    skipped = [f"{entry['path']}: {entry['reason']}" for entry in manifest["skipped"]]
+    left_out = [text for text in (sources.left_out(source), manifest.get("lost_classes"), *skipped) if text]
+    return Collection(place, index["path"].tolist(), labels, features, left_out, paths, how, index, source)
+
+
+def _glance(source: Source, place: Path) -> tuple[int, bool]:
+    """The number of images, and whether those that are looked at are too small, or too grey, for photographs."""
+    images = [record["image"] for record in source.images(place)]
+    sizes = []
+    for image in images[:: max(1, len(images) // 20)]:
+        try:
+            sizes.append(header(image))
+        except CorruptImage:
+            continue
+    return len(images), not sizes or all(grey for *_, grey in sizes) or np.median(
+        [min(s[:2]) for s in sizes]
+    ) < PHOTOGRAPH
+
+
+def _of_network(options: Mapping[str, Any]) -> tuple[TrainingSpec, How]:
+    """The features that the study of `dml new` starts from, so that it finds them, and the pixels that they take."""
+    from dml.config import study_from
+    from dml.sweep.inputs.extracting import frozen_trainings
+
+    models.find(PRETRAINED).check_installed({})
+    dataset = {"name": "imagefolder", "id": "images", "settings": dict(options), "resize": "network", "mirror": True}
+    network = {"backbone": PRETRAINED, "train_from": BLOCK, "embedding_size": LENGTH}
+    content = {"title": "look", "datasets": [dataset], "losses": ["whitening"], "recipe": "partial"}
+    study = study_from({**content, "training": network, "search": {"sampler": "fixed"}}, "look")
+    return frozen_trainings(study, "images")[0], study.datasets[0].packing["resize"]
+
+
+def _seen(folder: Path, source: Source, place: Path) -> dict[str, Any] | None:
+    """The manifest of a place that was read before, if its files are as they were."""
+    manifest, origin = (files.read_json(folder / name) for name in ("manifest.json", "origin.json"))
+    same = isinstance(origin, dict) and origin.get("files") == source.fingerprint(place)
+    return manifest if same and isinstance(manifest, dict) and (folder / "index.parquet").is_file() else None
+
+
+def _seconds_each(backbone: str, how: How) -> float:
+    """Seconds of one core for the features of one view of an image."""
+    side = models.pixels_of([(backbone, {})]).side
+    network = models.build(backbone, embedding_size=1, image_size=side).backbone
+    images, threads = torch.rand(TIMED, 3, side, side), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        evaluation.embed(network, [images], TIMED)
+        began = time.perf_counter()
+        evaluation.embed(network, [images], TIMED)
+        return (time.perf_counter() - began) / TIMED
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:
+    """float32 (n, V, D) of files."""
+    return free.features_of(paths, name, side=SIDE if name == PIXELS else how, views=views)[Layers.last]
+
+
+def _labels(index: pd.DataFrame) -> np.ndarray:
+    """The name of each image's class as given; a number without one is its name."""
+    known = index.loc[index["fine_name"] != "", ["fine", "fine_name"]].drop_duplicates("fine")
+    names = dict(zip(known["fine"], known["fine_name"], strict=True))
+    given = index["given_fine"] if "given_fine" in index else index["fine"]
+    return np.array([names.get(number, str(number)) for number in given], dtype=str)
+
+
+def _vectors(place: Path, labels: Path | None, columns: Mapping[str, str], report: Report) -> Collection:
+    """Vectors as they are; their labels and names from a table, if there is one."""
+    if labels is None:
+        found = read_vectors(place)
+        check_finite(place, found)
+        names, classes = [f"row {row}" for row in range(len(found))], np.full(len(found), "")
+    else:
+        own = {"columns": dict(columns)} if columns else {}
+        source = sources.build("features", vectors=str(place), table=str(labels), **own)
+        source.download(place, lambda line: None)
+        index = pd.DataFrame(list(source.images(place)))
+        found, classes = read_vectors(place), _labels(index)
+        names = _texts(labels) or [str(name) for name in index["path"]]
+    vectors = np.array(found, dtype=np.float32)[:, None]
+    report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
+    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None)
+
+
+def _texts(table: Path) -> list[str]:
+    """What a table says of its rows, if it has such a column and none of paths."""
+    from dml.tables import read_rows
+
+    rows, _ = read_rows(table)
+    column = next((name for name in TEXTS if name in rows), None)
+    return [] if column is None or "path" in rows else [" ".join(str(text).split()) for text in rows[column]]
+
+
+def _progress(report: Report) -> Report:
+    """Only lines about progress: where files are is nobody's concern here."""
+    return lambda line: report(line) if " left" in line else None
+
+
+def _duration(seconds: float) -> str:
+    return f"{10 * round(seconds / 10 + 0.5)} s" if seconds < 100 else f"{round(seconds / 60)} min"

@@ -1,0 +1,251 @@
+"""`dml look`: the first look at a folder of images, a table or vectors. It needs no project and writes one page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dml.audit import Audit
+    from dml.cli.collection import Collection
+    from dml.training.free import Free, Look
+
+Labels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="TABLE", help="Of vectors: a row for each, with a column fine.", exists=True),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option("--root", help="What a table's paths are relative to; by default its folder.", file_okay=False),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=label."),
+]
+Mirror = Annotated[
+    bool | None,
+    typer.Option(
+        "--mirror/--no-mirror", help="Whether mirror images show the same; by default if they are photographs."
+    ),
+]
+
+
+def look(
+    place: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER|TABLE|VECTORS",
+            help="A folder of images per class, a table of images, or vectors.",
+            exists=True,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("dml-look.html"),
+    labels: Labels = None,
+    root: Root = None,
+    column: Columns = None,
+    mirror: Mirror = None,
+) -> None:
+    """Look at images or vectors: how well searches work without training, and which labels look wrong.
+
+    Writes one page with pictures. Needs no project, trains nothing, and changes nothing in the folder. The features are
+    kept, so that dml search, and dml audit and dml new in a project, find them.
+
+    [bold]Examples[/bold]: dml look ./photos · dml look vectors.npy --labels table.csv -o page.html
+    """
+    from dml.cli.search_page import check_page
+    from dml.report.audit.look import MARK
+
+    check_page(out, MARK, "dml look")
+    from dml.cli.collection import collect
+    from dml.report.audit import look as page
+
+    def say(line: str) -> None:
+        typer.echo(line, err=True)
+
+    seen = collect(place, labels, root, columns(column), mirror, say)
+    began = time.monotonic()
+    say(f"looking at {counts(seen)}")
+    found, notes = audited(seen)
+    judged, best, more = without_training(seen)
+    notes += more
+    suspected = seen.codes < -1 if found is None else found.suspects()
+    vectors = joined(seen)[next(iter(seen.features)) if found is None else found.representation]
+    words = "" if best.chosen == page.plain(seen.features) else best_words(best)
+    own = [("--labels", labels), ("--root", root), *(("--column", pair) for pair in column or [])]
+    paths = [str(value.resolve() if isinstance(value, Path) else value) for _, value in own]
+    options = [f"{option} {shlex.quote(text)}" for (option, value), text in zip(own, paths, strict=True) if value]
+    commands = next_commands(seen, " ".join([shlex.quote(str(place.resolve())), *options]))
+    text = sentence(seen, judged, best, found)
+    shown = page.Seen(
+        seen.place.resolve().name,
+        seen.names,
+        seen.labels,
+        text,
+        [counts(seen) + ".", *notes],
+        found,
+        vectors,
+        page.searches(seen.features, seen.codes, best, suspected),
+        seen.left_out,
+        commands,
+        words,
+    )
+    page.write(out, shown, None if seen.paths is None else seen.pictures)
+    say(f"looked for {time.monotonic() - began:.0f} s\n")
+    print("\n".join([text, *notes, "", f"The page: {out.resolve().as_uri()}", "Next:"]))
+    print("\n".join(f"  {what}\n    {command}" for what, command in commands))
+
+
+def columns(pairs: list[str] | None) -> dict[str, str]:
+    """The option `--column` as a mapping."""
+    found = [pair.partition("=") for pair in pairs or []]
+    if not all(sign and own for _, sign, own in found):
+        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(pairs or [])}")
+    return {name: own for name, _, own in found}
+
+
+def counts(seen: Collection) -> str:
+    """How many images and classes there are."""
+    from dml.counting import counted
+
+    things = counted(len(seen.names), "vector" if seen.paths is None else "image")
+    return f"{things} in {counted(len(set(seen.labels)), 'class')}" if seen.labelled else f"{things} without labels"
+
+
+def joined(seen: Collection) -> dict[str, np.ndarray]:
+    """The views of each image as one unit vector float32 (n, D), by the features' name."""
+    import torch
+
+    from dml import evaluation
+
+    return {
+        name: evaluation.joined([*torch.from_numpy(each).unbind(1)]).numpy() for name, each in seen.features.items()
+    }
+
+
+def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
+    """Which labels look wrong; and what the numbers leave out, or why there are none."""
+    from dml.audit import audit
+
+    if not seen.labelled:
+        return None, []
+    try:
+        found = audit(joined(seen), seen.labels)
+    except ValueError as error:
+        return None, [f"Labels are not judged: {str(error).removeprefix('audit: ')}."]
+    beyond = f"{len(found.beyond)} classes of one or two images are not judged." if found.beyond else ""
+    warning = f"The share of wrong labels is a guess: {found.rate.warning}." if found.rate.warning else ""
+    return found, [text for text in (warning, beyond) if text]
+
+
+def without_training(seen: Collection) -> tuple[Look | None, Free, list[str]]:
+    """Scores on classes that are held out, if there are enough; the best embedding; and notes."""
+    from dml.training import free
+
+    if not seen.labelled:
+        return None, seen.free(), ["Without labels nothing is scored: a folder for each class, or a table, gives them."]
+    try:
+        found = free.look(seen.features, seen.codes)
+    except ValueError as error:
+        return None, seen.free(), [f"Searches are not scored: {str(error).removeprefix('what is free: ')}."]
+    note = (
+        "A search is right if the nearest image has the same label, among classes that took no part in choosing and "
+        "fitting (mean of three thirds of the classes). Labels count as they are: wrong ones lower these numbers."
+    )
+    return found, found.free, [note]
+
+
+def best_words(best: Free) -> str:
+    """`whitened and mirrored`."""
+    from dml.training.free import NO_PROJECTION, WORDS
+
+    chosen = best.chosen
+    words = [WORDS[chosen.projection]] if chosen.projection != NO_PROJECTION else []
+    return " and ".join([*words, *(["mirrored"] if chosen.views == "mirror" else [])]) or "as they are"
+
+
+def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
+    """What a person wants to know first."""
+    from dml.cli.collection import NAMES, PRETRAINED
+    from dml.training.free import AS_THEY_ARE, CHOSEN
+
+    text = f"{counts(seen)}, compared with {seen.network}"
+    if judged is not None:
+        plain, chosen = (judged.steps[step]["recall@1"] for step in (AS_THEY_ARE, CHOSEN))
+        given = "as it is" if NAMES[PRETRAINED] == seen.network else "as they are"
+        text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
+        other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
+        if other or best_words(best) != "as they are":
+            text += f", {other}{best_words(best)} in {chosen:.0%}"
+    if found is not None:
+        share = found.rate.guess
+        text += f"; some {share:.0%} of your labels look wrong" if share >= 0.005 else "; hardly any label looks wrong"
+    return f"{text}."
+
+
+def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
+    """What to do next and how long it takes, with the commands.
+
+    Parameters
+    ----------
+    arguments : the place and the options about it, as on the command line.
+    """
+    from dml.cli.project import find_project
+    from dml.files import LONGEST_NAME
+    from dml.sweep.cost.estimate import duration_text
+
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", seen.place.resolve().stem).strip("-.")[: LONGEST_NAME // 2] or "images"
+    try:
+        find_project()
+        before = ""
+    except ValueError:
+        before = "dml init my-project && cd my-project\n"
+    found = []
+    if seen.labelled:
+        minutes = duration_text(120 + len(seen.names) / 100)
+        review = f"{before}dml new {name} {arguments}\ndml audit {name}"
+        found.append((f"Review the labels: about {minutes}, then ten minutes of yours.", review))
+    if seen.paths is not None:
+        found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
+    if seen.labelled:
+        seconds = training_seconds(seen)
+        long = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
+        found.append((f"Train, to see if it helps (after dml new): {long}.", f"dml run {name}"))
+    return found
+
+
+def training_seconds(seen: Collection) -> float | None:
+    """How long the study takes that `dml new` proposes; None if that is not known."""
+    if seen.index is None or seen.source is None:
+        return None
+    import torch
+    import yaml
+
+    from dml.cli.proposal import fewer_steps, propose, study_text
+    from dml.config import study_from
+    from dml.data import splits
+    from dml.data.survey import Survey
+    from dml.files import cache
+    from dml.sweep.cost.estimate import estimate
+
+    options = {name: value for name, value in seen.source.options.items() if value is not None}
+    nowhere, steps, seconds = cache() / "none", None, None
+    try:
+        split = next(iter(splits.by_seed(seen.index, seen.source).values()))
+        found = Survey(seen.index, split, {}, (), seen.views == "one")
+        settings = propose(found, torch.cuda.is_available())
+        while steps != settings.steps:
+            steps = settings.steps
+            study = study_from(yaml.safe_load(study_text("look", options, found, settings, [])), "look")
+            seconds = estimate(study, nowhere, nowhere, nowhere).seconds
+            settings = replace(settings, steps=fewer_steps(steps, seconds))
+    except ValueError:  # too few classes to split, or to train on
+        return None
+    return seconds

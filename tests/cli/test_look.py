@@ -1,0 +1,159 @@
+"""`dml look` and a search without a model: known wrong labels, scores by a plain loop, and what cannot be judged."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml.cli import collection
+from dml.training.frozen.extraction import extract
+from dml.training.frozen.opening import open_features
+from dml.types import TrainingSpec
+
+CLASSES, ROWS, SIZE = 12, 360, 16
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Features are kept below the test's folder, and there is no pretrained network."""
+
+    def missing(options):
+        raise ValueError("no weights")
+
+    monkeypatch.setenv("DML_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr(collection, "_of_network", missing)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """Vectors of 12 classes with texts: (x, labels as given, which are wrong)."""
+    draw = np.random.default_rng(0)
+    right = np.repeat(np.arange(CLASSES), ROWS // CLASSES)
+    wide = np.where(np.arange(SIZE) < 4, 5.0, 0.6)  # the first directions tell nothing
+    x = (draw.normal(size=(CLASSES, SIZE))[right] + 0.6 * draw.normal(size=(ROWS, SIZE)) * wide).astype(np.float32)
+    wrong = draw.random(ROWS) < 0.12
+    given = np.where(wrong, (right + draw.integers(1, CLASSES, ROWS)) % CLASSES, right)
+    np.save(tmp_path / "v.npy", x)
+    table = {"text": [f"sentence {row}, <b>" for row in range(ROWS)], "fine": [f"c{label:02d}" for label in given]}
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    return x, given, wrong
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Grey patterns of 5 classes of 10, one in a wrong folder, one copied to another class, and one cut off."""
+    draw, folder = np.random.default_rng(1), tmp_path / "pictures"
+    for label in range(5):
+        pattern = draw.integers(0, 256, (24, 24))
+        for row in range(10):
+            place = folder / f"kind{(label + (row == 9 and label == 0)) % 5}"
+            place.mkdir(parents=True, exist_ok=True)
+            noisy = np.clip(pattern + draw.normal(size=(24, 24)) * 25, 0, 255).astype(np.uint8)
+            Image.fromarray(noisy).save(place / f"{label}-{row}.png")
+    (folder / "kind4/4-5.png").rename(tmp_path / "query.png")
+    (folder / "kind4/copy.png").write_bytes((folder / "kind3/3-0.png").read_bytes())
+    (folder / "kind2/broken.png").write_bytes((folder / "kind2/2-0.png").read_bytes()[:300])
+    (folder / "kind2/notes.txt").write_text("mine")
+    return folder
+
+
+def test_the_sentence_has_the_numbers_of_a_plain_loop_and_suspects_are_wrong_labels(dml, vectors, tmp_path):
+    x, given, wrong = vectors
+    done = dml("look", "v.npy", "--labels", "t.csv", "-o", "page.html")
+    assert done.code == 0, done.err
+    plain, best = map(int, re.findall(r"(\d+)%", done.out)[:2])
+    units, scores = x / np.linalg.norm(x, axis=1, keepdims=True), []
+    for fold in range(3):
+        rows = np.flatnonzero(given % 3 == fold)
+        hits = []
+        for row in rows:
+            similar = [(-np.inf if other == row else float(units[row] @ units[other]), other) for other in rows]
+            hits.append(given[max(similar)[1]] == given[row])
+        scores.append(np.mean(hits))
+    assert plain == round(100 * np.mean(scores))
+    assert best > plain + 5
+    assert abs(int(re.search(r"some (\d+)%", done.out)[1]) / 100 - wrong.mean()) < 0.04
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.index(re.match(r".*", done.out)[0]) < page.index("<h2")
+    suspects = page[page.index('id="suspects"') : page.index('id="searches"')]
+    shown = [int(row) for row in re.findall(r'class="file">sentence (\d+), &lt;b&gt;', suspects)]
+    assert len(shown) == 12
+    assert wrong[shown].sum() >= 11
+    assert not re.search(r'(?:href|src)="(?!data:|#)', page)
+
+
+def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
+    before = {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
+    done = dml("look", pictures)
+    assert done.code == 0, done.err
+    page = (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    suspects = page[page.index('id="suspects"') : page.index('id="searches"')]
+    assert "0-9.png" in suspects
+    copies = page[page.index('id="copies"') : page.index('id="left-out"')]
+    assert {"3-0.png", "copy.png"} <= set(re.findall(r"[\w-]+\.png", copies))
+    left_out = page[page.index('id="left-out"') :]
+    assert "broken.png" in left_out
+    assert ".txt" in left_out
+    assert page.count('src="data:image/') > 30
+    again = dml("look", pictures)
+    assert again.code == 0  # its own page may be replaced
+    found = dml("search", pictures, "query.png", "-k", 3)
+    assert found.code == 0, found.err
+    names = re.findall(r"distance [\d.]+<br>(\w+)/", (tmp_path / "search.html").read_text(encoding="utf-8"))
+    assert names == ["kind4"] * 3
+    assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
+
+
+def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
+    (tmp_path / "dml-look.html").write_text("<title>mine</title>")
+    done = dml("look", "v.npy", "--labels", "t.csv")
+    assert done.code == 2
+    assert (tmp_path / "dml-look.html").read_text() == "<title>mine</title>"
+
+
+@pytest.mark.parametrize(
+    ("labels", "judged", "scored"),
+    [
+        (None, False, False),
+        (["a"] * ROWS, False, False),
+        ([f"c{row}" for row in range(ROWS)], False, False),  # each its own class
+        (["a", "b", "c"] * (ROWS // 3), True, False),  # too few classes to hold some out
+    ],
+)
+def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_path, labels, judged, scored):
+    table = []
+    if labels is not None:
+        pd.DataFrame({"fine": labels}).to_csv(tmp_path / "few.csv", index=False)
+        table = ["--labels", "few.csv"]
+    done = dml("look", "v.npy", *table)
+    assert done.code == 0, done.err
+    assert ("first in" in done.out) is scored
+    assert ("label" in done.out.splitlines()[0].partition(";")[2]) is judged
+    page = (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    assert page.count('class="query"') == 5
+    assert ('id="suspects"' in page) is judged
+
+
+def test_images_without_folders_have_no_labels(dml, pictures, tmp_path):
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for path in pictures.glob("kind*/*-[0-5].png"):
+        path.rename(flat / path.name)
+    done = dml("look", flat)
+    assert done.code == 0, done.err
+    assert "without labels" in done.out
+    assert (tmp_path / "dml-look.html").read_text(encoding="utf-8").count('class="query"') == 5
+
+
+def test_stages_take_features_that_are_kept(tmp_path, pictures):
+    from dml.data import sources
+    from dml.data.packing import open_packed, pack
+
+    pack(sources.build("imagefolder", root=str(pictures)), pictures, tmp_path / "packed", 24, "skip")
+    packed, frozen = open_packed(tmp_path / "packed"), TrainingSpec(backbone="mlp", frozen=True)
+    first = extract(packed, frozen, tmp_path / "kept" / "features")
+    found = extract(packed, frozen, tmp_path / "store", run=None)  # nothing may be computed
+    np.testing.assert_array_equal(open_features(found).array, open_features(first).array)
