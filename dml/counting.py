@@ -14,28 +14,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {before}{space}{PLURALS.get(last, last + 's')}"
 
 
-def bytes_of(size: str | int) -> int:
-    """A number of bytes from `4 GB`, `256 MB` or a number of bytes. Units are powers of 1024.
-
-    Raises
-    ------
-    ValueError : another text, or not above 0.
-    """
-    number, unit = size, ""
-    if isinstance(size, str):
-        number, unit = size.strip().upper(), ""
-        for known in UNITS:
-            if number.endswith(known):
-                number, unit = number.removesuffix(known), known
-    try:
-        found = int(float(number) * UNITS.get(unit, 1))
-    except (ValueError, OverflowError):
-        found = 0
-    if isinstance(size, bool) or found <= 0:
-        raise ValueError(f"expected a size such as '256 MB' or '4 GB', or a number of bytes; got {size!r}")
-    return found
-
-
 def size_text(size: float) -> str:
     """`1.2 GB`, `340 MB`, `12 KB`: a number of bytes, in powers of 1024."""
     for unit in ("TB", "GB", "MB"):

@@ -309,17 +309,3 @@ def resampled_best(choosing: ArrayLike, scores: ArrayLike) -> float:
     shares = (c.size - np.arange(c.size + 1)) / c.size
     chances, ordered = -np.diff(shares**c.size), x[np.argsort(-c, kind="stable")]
     return float(chances @ (ordered - chances @ ordered) ** 2)
-
-
-def rank_intervals(above: ArrayLike) -> np.ndarray:
-    """For each of M methods its lowest and highest possible rank, (M, 2), 1 is best.
-
-    Where all pairs are tested with an error of 5% for any false one, all intervals hold together with 95%
-    (Al Mohamad, van Zwet, Solari and Goeman 2021, section 2).
-
-    Parameters
-    ----------
-    above : (M, M) booleans, whether the row's method is significantly above the column's.
-    """
-    found = np.asarray(above, dtype=bool)
-    return np.stack([1 + found.sum(0), len(found) - found.sum(1)], axis=1)

@@ -184,15 +184,12 @@ def _readmes_findings() -> list[str]:
 
 
 def _said_of(study: str, results: str) -> str:
-    """The study's answers and own section, and what stands between a mention of it and the mention before."""
+    """The study's own section, and what stands between a mention of it and the mention before."""
     parts = re.split(r"\(`([\w-]+)`[:)]", results)  # text, name, text, name, ...
     mentioned = [text.rsplit("\n", 1)[-1] for text, name in itertools.pairwise(parts) if name == study]
     own = [section for section in results.split("\n### ") if f"`make repro STUDY={study}`: " in section]
     assert len(own) == 1
-    answers = re.findall(rf"^- `{study}`, .*", results, flags=re.MULTILINE)
-    crossed = re.findall(rf"^\*\*.*\(`{study}`[;,].*?!\[Effects", results, flags=re.MULTILINE | re.DOTALL)
-    use = re.findall(rf"^\| `{study}` \|.*", results, flags=re.MULTILINE)
-    return "\n".join([*mentioned, *own, *answers, *crossed, *use])
+    return "\n".join([*mentioned, *own])
 
 
 def test_the_architecture_names_what_exists():

@@ -111,7 +111,7 @@ def test_the_gallery_has_a_figure_of_each_published_study(site):
     _, pages = site
     shown = {Path(address).stem for address in pages[Path("gallery.html")].loaded if "figures/results" in address}
     drawn = {path.stem for path in (ROOT / "docs/figures/results").glob("*.png")}
-    assert shown == {name for name in drawn if not name.endswith("-effects")}
+    assert shown == drawn
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

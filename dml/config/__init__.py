@@ -15,7 +15,7 @@ from dml.config.files import check_data, check_files, location
 from dml.config.init_from import InitFromSection
 from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
-from dml.config.report import BaseSection, ReportSection
+from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
@@ -23,7 +23,6 @@ from dml.config.training import TrainingSection
 
 __all__ = [
     "AuditSection",
-    "BaseSection",
     "ComparisonSection",
     "ConfigError",
     "DatasetSection",

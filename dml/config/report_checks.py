@@ -5,18 +5,17 @@ from __future__ import annotations
 from dml.config import matching
 from dml.config.errors import LocatedError
 from dml.config.study import Study
-from dml.discovery import suggestion
 
 KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
 """The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
 
 
 def check(study: Study) -> None:
-    """Check the figures, and the names in `report.cells` and `report.base`.
+    """Check the figures, and the names in `report.cells`.
 
     Raises
     ------
-    LocatedError : a figure of embeddings that are not kept; a cell or a policy that the study does not have.
+    LocatedError : a figure of embeddings that are not kept; a cell that the study does not have.
     """
     _check_figures(study)
     if study.report.cells:
@@ -24,12 +23,6 @@ def check(study: Study) -> None:
             matching.check_matching(study.cells(), study.report.cells)
         except ValueError as error:
             raise LocatedError(str(error), "report", "cells") from error
-    for axis in ("positives", "negatives"):
-        choices = list(dict.fromkeys(name for cell in study.cells() if (name := getattr(cell, axis))))
-        for name in getattr(study.report.base, axis) or []:
-            if name not in choices:
-                message = f"no cell of this study has the {axis} {name!r}{suggestion(name, choices)}"
-                raise LocatedError(message, "report", "base", axis)
 
 
 def _check_figures(study: Study) -> None:

@@ -40,7 +40,5 @@ def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as site:
         drawn = build(studies, results, STORE, Path(site), SNAPSHOTS).parent / "figures"
         for study in studies:
-            effects = sorted((drawn / study.name).glob("effects-*.png"))[:1]
-            for image, suffix in [(drawn / study.name / "key.png", ""), *((image, "-effects") for image in effects)]:
-                written.append(shutil.copyfile(image, folder / f"{study.name}{suffix}.png"))
+            written.append(shutil.copyfile(drawn / study.name / "key.png", folder / f"{study.name}.png"))
     return written

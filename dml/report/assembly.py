@@ -11,13 +11,13 @@ from dml.config.caveats import explained
 from dml.counting import counted
 from dml.report import contents
 from dml.report.analysis.flags import marks
-from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label
 from dml.report.numbers import NOTHING, duration, percent, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
+from dml.report.regimes import regimes
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section
 from dml.report.sections.winners import winners
@@ -81,8 +81,8 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
 
 
 def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
-    """What the index says before its cards (`cases` is the file of the first table's cases)."""
-    return Assets(root, "_index").save(across_studies(studies, cases))  # no study has this name
+    """What the index says before its cards (`cases` is the file of the table's cases)."""
+    return Assets(root, "_index").save([regimes(studies, cases)])  # no study has this name
 
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:

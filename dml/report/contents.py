@@ -5,7 +5,6 @@ A study's page leaves out the sections that do not apply to its results.
 
 STUDY = (
     "effects_of_choices",
-    "pareto",
     "winners",
     "precision",
     "untrained",
@@ -17,9 +16,7 @@ STUDY = (
     "spectrum",
     "reference_values",
     "claims",
-    "choices",
     "all_results",
-    "robustness",
     "negative_skew",
     "tuning",
     "settings",
@@ -36,8 +33,8 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
 
 COMPARING = (
-    *("effects_of_choices", "pareto", "winners", "precision", "untrained", "against_setting", "reference_values"),
-    *("claims", "choices", "all_results", "robustness"),
+    *("effects_of_choices", "winners", "precision", "untrained", "against_setting", "reference_values"),
+    *("claims", "all_results"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
 

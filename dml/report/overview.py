@@ -9,17 +9,15 @@ import pandas as pd
 
 from dml.config import Study
 from dml.counting import counted
-from dml.report.answers import answers
 from dml.report.claims import with_verdicts
 from dml.report.claims_page import by_training, claim_entries, is_by_training, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
-from dml.report.not_run import not_run
 from dml.report.numbers import duration
 from dml.report.page.blocks import ClaimEntry, Evidence, Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
 from dml.report.page.tables import Column, Table
-from dml.report.regimes import FILE
+from dml.report.regimes import END, FILE, START, TITLE, regimes
 from dml.report.results import Results
 from dml.report.texts import Texts
 from dml.report.theory_page import theory_sections
@@ -41,7 +39,7 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     Parameters
     ----------
     snapshots : their folder.
-    files : the folder of study files; those without a snapshot are listed as not run.
+    files : the folder of study files, which the file of cases is beside.
     """
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
@@ -51,13 +49,18 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
         Paragraph(say("head")),
         Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
-        *answers(loaded, FIGURES, files.parent / FILE),
+        *_regimes(loaded, files.parent / FILE),
         _totals(loaded),
         *_papers(entries, loaded),
         *_studies(loaded),
-        *not_run(files, [study.name for study in studies]),
     )
     return markdown(blocks) + "\n"
+
+
+def _regimes(studies: Sequence[Results], cases: Path) -> Iterator[MarkdownBlock]:
+    table = regimes(studies, cases)
+    if table is not None:
+        yield from (Heading(2, TITLE), Paragraph(START), table, Paragraph(END))
 
 
 def _totals(studies: Sequence[Results]) -> Paragraph:

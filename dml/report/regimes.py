@@ -5,26 +5,28 @@ A file lists the cases and the study that answers each (`pipelines/regimes.yaml`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 
+from dml import losses
 from dml.config.caveats import ON_CORRECT, caveats
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import PIXELS, SAME, VECTORS, Baseline, Gain, gain_of_best
-from dml.report.gains import BETTER, WORSE, each_gain, of_pretrained, said
-from dml.report.labels import readable
+from dml.report.labels import is_topline, readable
 from dml.report.methods import Method
 from dml.report.numbers import NOTHING, points
 from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.texts import Texts, joined
-from dml.report.tuning import after_comma
+from dml.report.tuning import after_comma, mark
+from dml.statistics import Summary
 from dml.types import ScoreKey
 
 say = Texts(__file__)
@@ -32,6 +34,7 @@ say = Texts(__file__)
 FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
+BETTER, WORSE = "better", "worse"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
 NAMES = {"given": "of people's labels"}
@@ -66,6 +69,36 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
         say("pretrained", rows=of_all.total(), better=of_all[BETTER], worse=of_all[WORSE]) if of_all else "",
     )
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
+
+
+def of_pretrained(studies: Sequence[Results]) -> Counter[str]:
+    """How many gains of a tuned head or tuned upper blocks, over any length, are what `said` calls them."""
+    tuned = [(results, gain) for results in studies if not mark(results.study) for gain, *_ in each_gain(results)]
+    trained = [(gain, results.study.training_of(results.cells[gain.best])) for results, gain in tuned]
+    return Counter(said(gain.gain) for gain, training in trained if training.frozen or training.train_from)
+
+
+def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
+    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key.
+
+    Parameters
+    ----------
+    oracles : also of filters that are told the true rate of wrong labels.
+    """
+    for dataset, noise in () if results.experiment else results.conditions:
+        sought = results.study.dataset(dataset).evaluate_on[0]  # also where coarser labels choose: `search.level`
+        key = str(ScoreKey.parse(results.objective(dataset))._replace(level=sought, metric="recall@1"))
+        key = key if key in results.score_keys else results.objective(dataset)
+        for at in () if is_topline(noise) else results.rates(dataset, noise):
+            one = gain_of_best(results, dataset, noise, at, key, oracles=oracles)
+            if one is not None and losses.closed_form_of(results.cells[one.best].loss.name) is None:
+                length = results.study.training_of(results.cells[one.best]).embedding_size
+                yield one, gain_of_best(results, dataset, noise, at, key, length, oracles), key
+
+
+def said(gain: Summary) -> str:
+    """Whether an interval, which one block does not have, is on one side of zero."""
+    return BETTER if gain.low > 0 else WORSE if gain.high < 0 else "not told apart"
 
 
 def with_regimes(text: str, page: str) -> str:

@@ -123,21 +123,13 @@ REFERENCES = (
     ("text", "expected"),
     [
         (REFERENCES, ["mine.yaml:13: reference_values[0].match", "did you mean 'positives'"]),
-        ("report: {base: {positives: hard}}\n", ["mine.yaml:12: report.base.positives", "'hard'", "Choices: random"]),
-        ("report: {base: {positive: easy}}\n", ["report.base.positive", "did you mean 'positives'"]),
     ],
 )
-def test_mistakes_in_reference_values_and_report(tmp_path, text, expected):
+def test_mistakes_in_reference_values(tmp_path, text, expected):
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "  []\n" + text)
     missing = [fragment for fragment in expected if fragment not in str(caught.value)]
     assert not missing, str(caught.value)
-
-
-def test_a_base_is_a_name_or_several(tmp_path):
-    base = load(tmp_path, "  []\nreport: {base: {positives: semihard, negatives: [random, hard]}}\n").report.base
-    assert base.positives == ["semihard"]
-    assert base.negatives == ["random", "hard"]
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path):

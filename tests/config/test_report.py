@@ -18,7 +18,7 @@ evaluation: {keep_embeddings: true, keep_start_embeddings: true}
 report:
   figures: [retrieval, similarities, tsne, spectrum]
   cells: {positives: easy, training.embedding_size: 8}
-  base: {positives: easy}
+  queries: 6
 """
 
 
@@ -60,9 +60,8 @@ def test_the_figures_of_a_study_and_their_defaults(tmp_path):
         ),
         (("cells: {positives", "cells: {positive"), "did you mean 'positives'? Choices: dataset, noise, rate"),
         (("training.embedding_size: 8", "training.embedding_size: 4"), "training.embedding_size 4. Choices: 2, 8"),
-        (("base: {positives: easy}", "base: {positives: hard}"), "mine.yaml:12: report.base.positives: no cell"),
-        (("  base:", "  queries: 0\n  base:"), "mine.yaml:12: report.queries: expected at least"),
-        (("  base:", "  neighbours: 3\n  base:"), "unknown key; did you mean 'neighbors'?"),
+        (("queries: 6", "queries: 0"), "mine.yaml:12: report.queries: expected at least"),
+        (("queries: 6", "neighbours: 3"), "unknown key; did you mean 'neighbors'?"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(tmp_path, change, expected):

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1200)]
 
 STUDY = Path(__file__).parents[1] / "studies/every-figure.yaml"
 SECTIONS = (
-    *("winners", "settings-varied", "planes", "retrieval", "similarities", "tsne", "spectrum", "claims", "choices"),
+    *("winners", "settings-varied", "planes", "retrieval", "similarities", "tsne", "spectrum", "claims"),
     *("results", "training", "provenance"),
 )
 

@@ -1,7 +1,6 @@
 """The figures: unique labels at the ticks, colours, and files in a light and a dark version."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -55,7 +54,7 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
         for value in drawing.data[column] * (100 if "shares" in drawing.name else 1):
             assert np.isclose(drawn, value, rtol=1e-9).any(), (drawing.name, value)
         seen.add(drawing.name.split("-")[0])
-    assert seen >= {"scores", "noise", "effects", "shares", "pareto", "search", "curves", "tuning"}
+    assert seen >= {"scores", "effects", "shares", "search", "curves", "tuning"}
 
 
 def test_the_dark_version_exchanges_every_colour(tmp_path):
@@ -68,9 +67,7 @@ def test_the_dark_version_exchanges_every_colour(tmp_path):
     light, _, rules = (tmp_path / "figure.svg").read_text().partition("@media (prefers-color-scheme:dark)")
     rules, _, drawing = rules.partition("</style>")
     for colour, dark in style.DARK.items():
-        names = re.findall(rf"\.(\w+){{[^}}]*stroke:{colour}[;}}]", light)
-        assert any(f'class="{name}"' in drawing for name in names)
-        assert all(re.search(rf"\.{name}{{[^}}]*stroke:{dark}[;}}]", rules) for name in names)
+        assert f"stroke: {colour}" in drawing
+        assert f'[style*="stroke: {colour}"]{{stroke:{dark}!important}}' in rules
     assert not any(dark in light + drawing for dark in style.DARK.values())
-    assert not any(colour in drawing for colour in style.DARK)
     assert (tmp_path / "figure.png").stat().st_size > 1000

@@ -1,16 +1,16 @@
-"""What tuned training gains: the first table of the index."""
+"""What to do: the table over all studies."""
 
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
 
 from dml.config import MinerSection
-from dml.report.gains import gains
 from dml.report.page.markdown import markdown
-from dml.report.regimes import END, FILE, START, regimes, with_regimes
+from dml.report.regimes import END, FILE, START, each_gain, regimes, with_regimes
 from dml.report.sections.winners import winners
 
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
@@ -34,59 +34,78 @@ def results(synthetic, loaded):
     return dataclasses.replace(of_study(found, training=training), summary={**found.summary, "untrained": alone})
 
 
-def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results):
-    frame = gains([results]).frame
-    assert list(frame["noise"]) == ["none", "40% uniform noise"]
-    for (at, scores), row in zip(EASY.items(), frame.to_dict("records"), strict=True):
-        assert "easy" in row["use"]
-        for column, baseline in (("same", 70), ("any", 81)):
-            values = 100 * np.array(scores) - baseline
-            low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
-            said = row[column].replace("\N{MINUS SIGN}", "-")
-            assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
-    assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
+@pytest.fixture
+def table(tmp_path):
+    """The table of these studies, with a row for each rate of the first."""
+
+    def made(*studies):
+        name = studies[0].study.name
+        rows = [f"- {{case: Digits, study: {name}, noise: uniform, rate: {rate}}}\n" for rate in EASY]
+        (tmp_path / FILE).write_text("".join(rows) + "- {study: absent}\n")
+        return regimes(studies, tmp_path / FILE)
+
+    return made
 
 
-def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
-    miner = MinerSection(name="dml.miners.oracle_pairs.OraclePairs")
-    told = of_study(results, miner=miner)
-    assert winners(results) is not None
-    assert gains([told]) is None
-    assert winners(told) is None
-
-
-@pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
-def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
-    monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
-    assert f"in {same} of 1 row without wrong labels, and in 0 of 1 row with them" in gains([results]).lead
-
-
-def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results):
-    search = results.study.search.model_copy(update={"sampler": "fixed"})
-    alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
-    assert gains([of_study(results, search=search), alone]) is None
-
-
-def test_a_case_has_the_gains_of_its_study(results, tmp_path):
-    cases = tmp_path / FILE
-    cases.write_text(
-        "".join(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: {rate}}}\n" for rate in EASY)
-        + "- {study: absent}\n"
-    )
-    frame = regimes([results], cases).frame
-    of_study = gains([results]).frame
-    assert [text.removesuffix(", still rising") for text in frame["gain"]] == list(of_study["any"])
+def test_gains_are_over_the_best_baseline_of_any_length_and_of_the_same(results, table):
+    made = table(results)
+    frame = made.frame
     assert list(frame["case"]) == ["Digits"] * 2
+    for scores, row in zip(EASY.values(), frame.to_dict("records"), strict=True):
+        values = 100 * np.array(scores) - 81
+        low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+        said = row["gain"].replace("\N{MINUS SIGN}", "-").removesuffix(", still rising")
+        assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]"
     short, cheap = frame["do"]
     assert short.startswith("whiten; for 128 dimensions train: ")
     assert "easy" in short
     assert cheap == "whiten", "training is worse there"
-    text = markdown([regimes([results], cases)])
+    text = markdown([made])
     assert "\n| Digits | 40% uniform, chosen on correct labels |" in text
-    assert text.endswith(regimes([results], cases).limits)
+    assert text.endswith(made.limits)
     page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
+
+
+def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
+    told = of_study(results, miner=MinerSection(name="dml.miners.oracle_pairs.OraclePairs"))
+    assert winners(results) is not None
+    assert list(each_gain(told)) == []
+    assert winners(told) is None
+
+
+def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results, table):
+    search = results.study.search.model_copy(update={"level": "coarse"})
+    pd.testing.assert_frame_equal(table(of_study(results, search=search)).frame, table(results).frame)
+
+
+def test_a_length_without_a_baseline_has_no_gain_of_its_own(results):
+    training = dataclasses.replace(results.study.training, embedding_size=32)
+    assert [same for _, same, _ in each_gain(of_study(results, training=training))] == [None, None]
+
+
+def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):
+    row = f"study: {results.study.name}, noise: uniform, rate: 0.0"
+    (tmp_path / FILE).write_text(f"- {{case: A, {row}}}\n- {{case: B, {row}, falls: a free step has 90}}\n")
+    datasets = [dataset.model_copy(update={"resize": 128}) for dataset in results.study.datasets]
+    table = regimes([of_study(results, datasets=datasets)], tmp_path / FILE)
+    assert list(table.frame["over"]) == ["whitening of one 128-pixel view"] * 2
+    assert list(table.frame["do"])[1] == "does not stand: a free step has 90"
+    assert "1 of 2 rows do not stand" in table.lead
+    assert list(table.frame["wrong"]) == ["none"] * 2
+    assert list(table.frame["map"]) == ["\N{EN DASH}"] * 2, "no MAP@R was measured without training"
+
+
+@pytest.mark.parametrize(("frozen", "said"), [(True, "Of all 2 tuned rows"), (False, "")])
+def test_all_tuned_rows_of_pretrained_networks_are_counted(results, tmp_path, frozen, said):
+    """Those of studies that the file does not name, too."""
+    training = dataclasses.replace(results.study.training, frozen=frozen)
+    other = of_study(results, training=training, name="other")
+    (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
+    lead = regimes([results, other], tmp_path / FILE).lead
+    assert said in lead
+    assert ("R@1 is surely above in 0 and surely below in 1" in lead) == frozen
 
 
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):

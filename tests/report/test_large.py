@@ -41,6 +41,6 @@ def test_no_section_reads_a_whole_table_for_each_cell(large, loaded):
         if made.applies(results):
             assert list(made.content(results))
             applied.append(section)
-    assert {"winners", "choices", "all_results", "negative_skew", "settings", "training_log"} <= set(applied)
+    assert {"winners", "all_results", "negative_skew", "settings", "training_log"} <= set(applied)
     assert len(large.cells()) > READS
     assert max(reads.values()) <= READS, reads

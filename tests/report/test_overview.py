@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from dml.config import load_study
-from dml.report.answers import QUESTION
 from dml.report.claims import tests_of as claim_tests
 from dml.report.overview import FIGURES
 from dml.snapshots import snapshots
@@ -24,8 +23,8 @@ def test_each_study_has_its_command_and_its_figure(results_page):
         assert f"make repro STUDY={name}" in results_page
     for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", results_page):
         assert (DOCS / image).is_file(), image
-    assert {path.stem.removesuffix("-effects") for path in (DOCS / FIGURES).glob("*.png")} == set(PUBLISHED)
-    order = [results_page.index(part) for part in (f"## {QUESTION}", "**In total**", "## The papers' claims")]
+    assert {path.stem for path in (DOCS / FIGURES).glob("*.png")} == set(PUBLISHED)
+    order = [results_page.index(part) for part in ("## What to do", "**In total**", "## The papers' claims")]
     assert order == sorted(order)
 
 

@@ -1,4 +1,4 @@
-"""Saved figures: small, the same drawing, dark on dark pages; and the numbers behind each."""
+"""Saved figures: the drawing that was made, and the numbers behind each."""
 
 import re
 from xml.etree import ElementTree

@@ -5,14 +5,12 @@ import pytest
 from scipy import stats
 from synthetic import EASIER, of_study, only_confirmed, scoring
 
-from dml.config import ComparisonSection, DatasetSection, NoiseSection, ReportSection
+from dml.config import ComparisonSection, DatasetSection, NoiseSection
 from dml.report.analysis import best_of_many
 from dml.report.claims import with_verdicts
-from dml.report.labels import noise_axis, readable
-from dml.report.loading import load
+from dml.report.labels import noise_axis
 from dml.report.page.blocks import Drawing, Findings, Folded
 from dml.report.page.cells import rows
-from dml.report.sections.choices import choice
 from dml.report.sections.winners import Winners, every_pair, winners
 
 
@@ -52,48 +50,6 @@ def test_the_winners_row(three):
     apart = 100 * (scores["easy"] - scores["all"])
     half = stats.t.ppf(0.975, 4) * apart.std(ddof=1) / np.sqrt(5)
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
-
-
-def test_what_a_choice_changes(three):
-    table = choice(three[0], "positives")
-    assert table.columns[-7].label == f"With {readable('random')}"  # the first of the study
-    frame = table.frame
-    assert list(frame["positives"]) == ["easy", "all"]
-    assert list(frame["difference"]) == pytest.approx([10.0, 9.0])
-    assert choice(three[0], "negatives") is None
-
-
-def test_a_choice_is_compared_with_the_base_that_the_study_names(synthetic, loaded):
-    changes = {"positives": ["random", "semihard", "easy"], "losses": ["triplet", "margin"], "negatives": ["random"]}
-    study = synthetic.small(**changes, report=ReportSection(base={"positives": "semihard"}))
-    results = loaded(study)
-    table = choice(results, "positives")
-    assert "With semihard" in [column.label for column in table.columns]
-    assert set(table.frame["positives"]) == {"random", "easy"}
-    both = of_study(results, report=ReportSection(base={"positives": ["random", "semihard"]}))
-    several = choice(both, "positives")
-    assert set(several.frame["positives"]) == {"easy"}
-    assert list(several.frame["base choice"]) == ["random", "semihard"] * 4  # two losses at two rates
-    for row in several.frame.to_dict("records"):
-        key = results.objective("digits")
-        gain = results.values(row["cell"], key) - results.values(row["compared with"], key)
-        assert row["difference"] == pytest.approx(gain.mean())
-        assert f"|{row['base choice']}+random" in row["compared with"]
-        assert row["cell"].split("|")[:3] == row["compared with"].split("|")[:3]
-
-
-def test_each_loss_has_the_base_among_its_own_policies(study_of, tmp_path):
-    """As in table 3 of the paper on easy positives: a loss is compared with its own way of choosing positives."""
-    study = study_of(
-        "title: A study\ndatasets: [digits]\nreport: {base: {positives: [semihard, multi_similarity]}}\nlosses:\n"
-        "  - {name: triplet, positives: [semihard, easy], negatives: [semihard_random]}\n"
-        "  - {name: multi_similarity, positives: [multi_similarity, easy], negatives: [multi_similarity]}\n"
-    )
-    frame = choice(load(study, tmp_path), "positives").frame
-    assert list(zip(frame["loss"], frame["positives"], frame["base choice"], strict=True)) == [
-        ("triplet", "easy", "semihard"),
-        ("multi similarity", "easy", "multi similarity"),
-    ]
 
 
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):

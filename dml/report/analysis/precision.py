@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
-from scipy import special
 
 from dml import statistics
 from dml.config import Study
@@ -102,49 +99,3 @@ def terms_of(results: Results, dataset: str, noise: str, rate: float) -> dict[st
     key = results.objective(dataset)
     found = {name: search_term(results, name, key) for name in results.rivals(dataset, noise, rate)}
     return {name: term for name, term in found.items() if term is not None}
-
-
-def rank_intervals(scores: pd.DataFrame, terms: Mapping[str, Term] | None = None) -> pd.DataFrame:
-    """`lowest` and `highest` rank of each method (index), which all hold together with 95%.
-
-    All pairs are tested by the paired t-test over seeds, with the part of the searches, with Holm's correction.
-    """
-    names, values = list(scores), scores.to_numpy()
-    each = [(terms or {}).get(str(name), Term(0.0, 1.0)) for name in names]
-    variance, freedom = (np.array([term[part] for term in each]) for part in (0, 1))
-    first, second = np.triu_indices(len(names), 1)
-    differences, p = np.empty(len(first)), np.empty(len(first))
-    for i in range(len(names) - 1):  # a method against all later ones
-        rows, later = first == i, slice(i + 1, None)
-        found = values[:, [i]] - values[:, later]
-        searched = variance[i] + variance[later]
-        squares = variance[i] ** 2 / freedom[i] + variance[later] ** 2 / freedom[later]
-        differences[rows], p[rows] = np.nanmean(found, axis=0), _paired_t(found, searched, squares)
-    known = np.isfinite(p)
-    p[known] = np.asarray(statistics.holm(p[known].tolist()))
-    above = np.zeros((len(names), len(names)), dtype=bool)
-    for won, lost, sign in ((first, second, 1), (second, first, -1)):
-        clear = known & (p < LEVEL) & (sign * differences > 0)
-        above[won[clear], lost[clear]] = True
-    return pd.DataFrame(statistics.rank_intervals(above), index=names, columns=["lowest", "highest"])
-
-
-def _paired_t(differences: np.ndarray, searched: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """`statistics.paired_t` of each column (seeds, C), NaN left out; where searches add to the variance, with that.
-
-    Parameters
-    ----------
-    searched, squares : (C,), further variance of the mean, and the sum of its terms' squares by degrees of freedom.
-    """
-    n = np.isfinite(differences).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns with one value
-        mean, of_seeds = np.nanmean(differences, axis=0), np.nanvar(differences, axis=0, ddof=1) / n
-        both = of_seeds + searched
-        freedom = both**2 / (of_seeds**2 / (n - 1) + squares)
-        tests = [(of_seeds, n - 1), (both, freedom)]  # as `terms.estimate`: the larger p
-        p = np.max([2 * special.stdtr(own, -np.abs(mean) / np.sqrt(part)) for part, own in tests], axis=0)
-    for column in np.flatnonzero(~(of_seeds * n > 1e-18) & (searched == 0)):
-        own = differences[:, column]
-        p[column] = statistics.paired_t(own[~np.isnan(own)])
-    return p

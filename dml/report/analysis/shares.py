@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dml.evaluation import metrics
-from dml.protocols import ClusteringMetric
 from dml.report.analysis.paired import aligned
 from dml.report.labels import is_topline
 from dml.report.results import Results
-from dml.types import ScoreKey
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
 
@@ -25,11 +22,6 @@ def reference(results: Results, name: str) -> str | None:
     own = results.cells_by_method[cell.dataset, results.methods[name]]
     topline = next((n for (noise, rate), n in own.items() if is_topline(noise) and rate == cell.rate), None)
     return topline or own.get((cell.noise, 0.0))
-
-
-def has_topline(results: Results, dataset: str | None = None) -> bool:
-    """Whether a study has topline cells, for one dataset or at all."""
-    return any(is_topline(noise) and dataset in (None, name) for name, noise in results.conditions)
 
 
 def kept(results: Results, name: str, key: str) -> pd.Series:
@@ -63,14 +55,3 @@ def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> 
             return before[0] + slope * (rate - before[0])
         before = (rate, share)
     return float("inf")
-
-
-def compared_scores(results: Results, dataset: str) -> list[str]:
-    """The score keys whose shares are shown: the objective, and the first score of a clustering on the same images."""
-    first = results.objective(dataset)
-    score = ScoreKey.parse(first)
-    for metric in results.study.evaluation.metrics:
-        key = str(score._replace(metric=metric))
-        if key != first and key in results.score_keys and isinstance(metrics.build(metric), ClusteringMetric):
-            return [first, key]
-    return [first]

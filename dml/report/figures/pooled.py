@@ -55,47 +55,6 @@ def share_rows(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def front_points(frame: pd.DataFrame, rate: float, label: str) -> Figure:
-    """Every method as a point; those of the front with their intervals, and their numbers where there is room.
-
-    Parameters
-    ----------
-    frame : number (from 1 on, of the front's methods; of the others none), clean, clean low, clean high, and share.
-    """
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    panel = figure.subplots()
-    others, front = frame[frame["number"].isna()], frame.dropna(subset="number").sort_values("number")
-    if len(others):
-        panel.plot(others["clean"], others["share"], ".", color=style.CONTEXT, markersize=4)
-    panel.plot(front["clean"], front["share"], color=style.BLUE, linewidth=1)
-    for each in front.to_dict("records"):
-        x, y = each["clean"], each["share"]
-        panel.plot([each["clean low"], each["clean high"]], [y, y], color=style.BLUE, linewidth=1.3, alpha=0.6)
-        panel.plot([x, x], [each["share low"], each["share high"]], color=style.BLUE, linewidth=1.3, alpha=0.6)
-        panel.plot(x, y, "o", color=style.BLUE, markersize=5)
-    places = list(zip(front["clean"], front["share"], strict=True))
-    for place in _with_room(panel, places):
-        panel.annotate(str(place + 1), places[place], xytext=(5, 5), textcoords="offset points", weight="bold")
-    panel.set_xlabel(f"{label}, at 0% noise, in percent")
-    panel.set_ylabel(f"share kept at {written(rate)} noise, in percent")
-    return figure
-
-
-def _with_room(panel: Axes, points: Sequence[tuple[float, float]]) -> list[int]:
-    """Which of the points can have a number beside them without two that overlap; earlier ones first."""
-    (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-    width, height = 0.85 * 6.4 * 72, 0.85 * 4.2 * 72  # of the panel, about, in points
-    kept: list[int] = []
-    for place, (x, y) in enumerate(points):
-        apart = (
-            max(abs(x - points[i][0]) / (right - left) * width / 14, abs(y - points[i][1]) / (high - low) * height / 11)
-            for i in kept
-        )
-        if all(distance >= 1 for distance in apart):
-            kept.append(place)
-    return kept
-
-
 def _interval(panel: Axes, place: int, row: pd.Series, key: str, colour: str, unit: float = 1) -> None:
     mean, low, high = (unit * row[name] for name in (key, f"{key} low", f"{key} high"))
     if low == low:

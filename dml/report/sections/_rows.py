@@ -68,11 +68,6 @@ def rate_column(results: Results) -> Column:
     return Column("rate", "Noise rate", "rate", say("rate"))
 
 
-def p_holm(results: Results) -> Column:
-    """p after Holm's correction."""
-    return Column("holm", "p (Holm)", "p", say("holm", over=over(results)))
-
-
 def p_adjusted(results: Results) -> Column:
     """p of a comparison with the winner, which `covered` decides on."""
     return Column("p adjusted", "p (adjusted)", "p", say("adjusted", covers=covers(results)))
@@ -88,7 +83,7 @@ def difference_columns(results: Results, p: Column, several: bool = True) -> tup
 
     Parameters
     ----------
-    p : the column of p, `p_holm` or `p_adjusted`.
+    p : the column of p.
     several : whether there are several blocks (`Study.blocks`); one has neither intervals nor tests.
     """
     tested = (Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), p)

@@ -52,7 +52,6 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         effects.frame,
         say("effects_alt"),
         _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
-        png=True,
     )
     yield folded(effects)
     if terms:

@@ -1,4 +1,4 @@
-"""What is not told apart: the best methods as a set, their ranks, and the difference that the study would find."""
+"""What is not told apart: the best methods as a set, and the difference that the study would find."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pandas as pd
 from scipy import stats
 
 from dml.counting import counted
-from dml.report.analysis.interval_coverage import CORRECTED, of_searches, over, summary_at
+from dml.report.analysis.interval_coverage import CORRECTED, of_searches, over
 from dml.report.analysis.paired import is_better, is_worse, versus_winner
-from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
+from dml.report.analysis.precision import conditions, scores_of, spread
 from dml.report.analysis.validation_choice import explained
 from dml.report.labels import metric_label, noise_label
 from dml.report.numbers import percent
-from dml.report.page.blocks import Block, Folded, Paragraph
+from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import condition_columns, identity, identity_columns
+from dml.report.sections._rows import condition_columns
 from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
@@ -40,15 +40,12 @@ class Precision:
         return any(_comparable(scores_of(results, *one)) for one in conditions(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """What the study would find, the best methods of each condition, and the ranks of all."""
+        """What the study would find, and the best methods of each condition."""
         sentence = could_find(results)
         if sentence:
             yield Paragraph(sentence)
         yield best_sets(results)
         yield orders(results)
-        table = ranks(results)
-        if table is not None:
-            yield Folded("The ranks of all methods", (table,))
 
 
 def could_find(results: Results) -> str:
@@ -136,31 +133,6 @@ def orders(results: Results) -> Table | None:
         Column("now", "Best at this rate", "text"),
     )
     return Table("orders", "Clean and noisy orders", say("orders"), columns, pd.DataFrame(rows))
-
-
-def ranks(results: Results) -> Table | None:
-    """One row per cell: its rank, and the interval of its rank."""
-    rows = []
-    for one in conditions(results):
-        scores = scores_of(results, *one)
-        if not _comparable(scores):
-            continue
-        intervals = rank_intervals(scores, terms_of(results, *one))
-        order = scores.mean().rank(ascending=False, method="min")
-        for name in scores.mean().sort_values(ascending=False).index:
-            row = identity(results, name) | summary_at(results, name, results.objective(one[0]), "score")
-            rows.append(row | {"rank": order[name]} | dict(intervals.loc[name]))
-    if not rows:
-        return None
-    columns = (
-        *identity_columns(results),
-        Column("score", metric_label(results.study.search.objective), "score"),
-        Column("rank", "Rank", "count"),
-        Column("lowest", "Best possible", "count", "1 + the methods that are significantly above"),
-        Column("highest", "Worst possible", "count", "all methods - those that are significantly below"),
-    )
-    caption = say("ranks", over=f"{over(results)}{of_searches(results)}")
-    return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
 
 
 def _comparable(scores: pd.DataFrame) -> bool:
