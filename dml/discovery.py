@@ -1,8 +1,9 @@
 """Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
 
 The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
-`None_`, since `None` is a keyword. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name
-begins with an underscore. A dotted path names a class of any other package.
+`None_`, since `None` is a keyword. Small parts of one family may share a file: each class in it that states a `version`
+is a part too. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name begins with an
+underscore. A dotted path names a class of any other package.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ WORDS: dict[Any, str] = {
 }
 """Annotation -> what messages call its values."""
 
+CLASS = re.compile(r"^class ([A-Z]\w*)\b.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)  # with its body
+VERSION = re.compile(r"^ +(?:\w+, )*version\b", re.MULTILINE)
+
 MANY = 40  # choices, of which a message shows
 LIKE = 8  # those most like what was given
 
@@ -79,13 +83,28 @@ def modules(package: str) -> tuple[str, ...]:
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of all parts in a package such as `"dml.losses"`, sorted, without importing it."""
-    return tuple(name for name in modules(package) if states(package, name, rf"^class {class_name(name)}\b"))
+    return tuple(sorted(_parts(package)))
 
 
 def states(package: str, name: str, pattern: str) -> bool | None:
-    """Whether a regular expression fits the text of a module; None if there is no such module."""
-    texts = [file.read_text(encoding="utf-8") for folder in _folders(package) for file in folder.glob(f"{name}.py")]
-    return bool(re.search(pattern, texts[0], re.MULTILINE)) if texts else None
+    """Whether a regular expression fits the text of a module or of a part; None if there is neither."""
+    files = [file for folder in _folders(package) for file in folder.glob(f"{name}.py")]
+    text = files[0].read_text(encoding="utf-8") if files else _parts(package).get(name, ("", None))[1]
+    return None if text is None else bool(re.search(pattern, text, re.MULTILINE))
+
+
+@cache
+def _parts(package: str) -> dict[str, tuple[str, str]]:
+    """The module and the text of each part."""
+    parts = {}
+    for file in sorted(file for folder in _folders(package) for file in folder.glob("[!_]*.py")):
+        for found in CLASS.finditer(file.read_text(encoding="utf-8")):
+            name = re.sub(r"(?<=.)(?=[A-Z])", "_", found[1].rstrip("_")).lower()
+            if found[1] == class_name(file.stem):
+                parts[file.stem] = (file.stem, found[0])
+            elif package in KINDS and found[1] == class_name(name) and VERSION.search(found[0]):
+                parts.setdefault(name, (file.stem, found[0]))
+    return parts
 
 
 def _folders(package: str) -> list[Path]:
@@ -299,7 +318,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """
 
     def get(attribute: str) -> Any:
-        for name in modules(package):
+        for name in (*names(package), *modules(package)):
             if class_name(name) == attribute:
                 return _part(package, name) if name in names(package) else getattr(_module(package, name), attribute)
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
@@ -316,7 +335,7 @@ def stub(package: str) -> str:
     module = importlib.import_module(package)
     own = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     imports = [(value.__module__, name) for name, value in own.items() if not inspect.ismodule(value)]
-    imports += [(f"{package}.{name}", class_name(name)) for name in names(package)]
+    imports += [(f"{package}.{_parts(package)[name][0]}", class_name(name)) for name in names(package)]
     lines = [f"from {origin} import {name} as {name}" for origin, name in sorted(imports) if origin != package]
     signatures = _signatures(module, {name for origin, name in imports if origin == package})
     return "\n".join(["# Written by `python -m dml.discovery`.", *lines, *signatures]) + "\n"
@@ -367,7 +386,8 @@ def _part(package: str, name: str) -> type:
 
 
 def _module(package: str, name: str) -> Any:
-    return importlib.import_module(f"{package}.{name}")
+    """The module of a part."""
+    return importlib.import_module(f"{package}.{_parts(package).get(name, (name,))[0]}")
 
 
 def main() -> None:
