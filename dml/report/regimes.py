@@ -158,10 +158,22 @@ def _covers(results: Results, gain: Gain, ordered: Gain | None) -> str:
 def _over(results: Results, gain: Gain) -> str:
     """What the gain is over: `whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`."""
     side = results.study.dataset(gain.dataset).side
-    view = f"one {side}-pixel view" if side else "one view"
-    start, comma, projection = gain.untrained.label.partition(", ")
+    start, projection, mirror = _parts(gain.untrained)
+    pixels = f"{side}-pixel " if side else ""
+    view = f"both {pixels}views" if mirror else f"one {pixels}view"
     seen = start if start in (PIXELS, VECTORS) else view
-    return f"{PROJECTED[projection.rpartition(' ')[2]]}{_to(gain.untrained)} of {seen}" if comma else seen
+    return f"{PROJECTED[projection]}{_to(gain.untrained)} of {seen}" if projection else seen
+
+
+def _parts(baseline: Baseline) -> tuple[str, str, bool]:
+    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too.
+
+    Of several choices, the one that was made most often.
+    """
+    start, _, projected = baseline.label.partition(", ")
+    first = projected.partition(" or ")[0]
+    projection = first.removesuffix(", both views")
+    return start, projection.rpartition(" ")[2], projection != first
 
 
 def _trained(method: Method) -> str:
@@ -175,8 +187,8 @@ def _trained(method: Method) -> str:
 
 def _without_training(baseline: Baseline) -> str:
     """`whiten`, `LDA to 64 dimensions`, `pixels as they are`."""
-    _, comma, projection = baseline.label.rpartition(", ")
-    return PROJECTIONS[projection.rpartition(" ")[2]] + _to(baseline) if comma else f"{projection} as they are"
+    start, projection, _ = _parts(baseline)
+    return PROJECTIONS[projection] + _to(baseline) if projection else f"{start} as they are"
 
 
 def _to(baseline: Baseline) -> str:
