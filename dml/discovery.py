@@ -1,8 +1,8 @@
 """Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
 
 The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
-`None_`, since `None` is a keyword. Small parts of one family may share a file: each class in it that states a `version`
-is a part too. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name begins with an
+`None_`, since `None` is a keyword. Small parts of one family may share a file of another name: its classes that state a
+`version` are parts. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name begins with an
 underscore. A dotted path names a class of any other package.
 """
 
@@ -74,6 +74,10 @@ def class_name(name: str) -> str:
     return f"{camel}_" if keyword.iskeyword(camel) else camel
 
 
+def _part_name(of_class: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "_", of_class.rstrip("_")).lower()
+
+
 @cache
 def modules(package: str) -> tuple[str, ...]:
     """The public modules of a package, sorted, without importing one of `dml`."""
@@ -98,12 +102,11 @@ def _parts(package: str) -> dict[str, tuple[str, str]]:
     """The module and the text of each part."""
     parts = {}
     for file in sorted(file for folder in _folders(package) for file in folder.glob("[!_]*.py")):
-        for found in CLASS.finditer(file.read_text(encoding="utf-8")):
-            name = re.sub(r"(?<=.)(?=[A-Z])", "_", found[1].rstrip("_")).lower()
-            if found[1] == class_name(file.stem):
-                parts[file.stem] = (file.stem, found[0])
-            elif package in KINDS and found[1] == class_name(name) and VERSION.search(found[0]):
-                parts.setdefault(name, (file.stem, found[0]))
+        classes = {found[1]: found[0] for found in CLASS.finditer(file.read_text(encoding="utf-8"))}
+        own = class_name(file.stem)
+        family = [name for name, text in classes.items() if package in KINDS and VERSION.search(text)]
+        parts |= {_part_name(name): (file.stem, classes[name]) for name in family if own not in classes and family[1:]}
+        parts |= {file.stem: (file.stem, classes[own])} if own in classes else {}
     return parts
 
 
