@@ -100,7 +100,7 @@ def states(package: str, name: str, pattern: str) -> bool | None:
 @cache
 def _parts(package: str) -> dict[str, tuple[str, str]]:
     """The module and the text of each part."""
-    parts = {}
+    parts: dict[str, tuple[str, str]] = {}
     for file in sorted(file for folder in _folders(package) for file in folder.glob("[!_]*.py")):
         classes = {found[1]: found[0] for found in CLASS.finditer(file.read_text(encoding="utf-8"))}
         own = class_name(file.stem)
