@@ -390,7 +390,8 @@ def _part(package: str, name: str) -> type:
 
 def _module(package: str, name: str) -> Any:
     """The module of a part."""
-    return importlib.import_module(f"{package}.{_parts(package).get(name, (name,))[0]}")
+    is_own = any((folder / f"{name}.py").is_file() for folder in _folders(package))
+    return importlib.import_module(f"{package}.{name if is_own else _parts(package).get(name, (name,))[0]}")
 
 
 def main() -> None:
