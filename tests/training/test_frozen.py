@@ -175,7 +175,7 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
 
     with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
         patch.setattr(models.SmallConv, "file_settings", ("weights",))
-        patch.setattr(recipes, "describe_augment", lambda *given: {})
+        patch.setattr(recipes, "describe_augment", lambda *given: {"name": "none"})
         assert name_of("a") == name_of("b") != name_of("c")
 
 
