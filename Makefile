@@ -47,11 +47,12 @@ test-slow: setup  ## run the tests that need a browser, a wheel, notebooks, a da
 test-fast: setup  ## run the four fifths of the tests that take least
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-lint: setup  ## run the linters, the type checker and the import rules
+lint: setup  ## run the linters, the type checker, the import rules and those of documents
 	@ruff check .
 	@ruff format --check .
 	@mypy
 	@lint-imports --no-logo
+	@python pipelines/documents.py
 
 docs: setup  ## build the documentation site in site/; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet

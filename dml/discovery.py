@@ -1,12 +1,14 @@
 """Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
 
 The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
-`None_`, since `None` is a keyword. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name
-begins with an underscore. A dotted path names a class of any other package.
+`None_`, since `None` is a keyword. Small parts of one family may share a file of another name: its classes that state a
+`version` are parts. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name begins with an
+underscore. A dotted path names a class of any other package.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import importlib.metadata
@@ -50,6 +52,9 @@ WORDS: dict[Any, str] = {
 }
 """Annotation -> what messages call its values."""
 
+CLASS = re.compile(r"^class ([A-Z]\w*)\b.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)  # with its body
+VERSION = re.compile(r"^ +(?:\w+, )*version\b", re.MULTILINE)
+
 MANY = 40  # choices, of which a message shows
 LIKE = 8  # those most like what was given
 
@@ -69,6 +74,10 @@ def class_name(name: str) -> str:
     return f"{camel}_" if keyword.iskeyword(camel) else camel
 
 
+def _part_name(of_class: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "_", of_class.rstrip("_")).lower()
+
+
 @cache
 def modules(package: str) -> tuple[str, ...]:
     """The public modules of a package, sorted, without importing one of `dml`."""
@@ -78,13 +87,27 @@ def modules(package: str) -> tuple[str, ...]:
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of all parts in a package such as `"dml.losses"`, sorted, without importing it."""
-    return tuple(name for name in modules(package) if states(package, name, rf"^class {class_name(name)}\b"))
+    return tuple(sorted(_parts(package)))
 
 
 def states(package: str, name: str, pattern: str) -> bool | None:
-    """Whether a regular expression fits the text of a module; None if there is no such module."""
-    texts = [file.read_text(encoding="utf-8") for folder in _folders(package) for file in folder.glob(f"{name}.py")]
-    return bool(re.search(pattern, texts[0], re.MULTILINE)) if texts else None
+    """Whether a regular expression fits the text of a module or of a part; None if there is neither."""
+    files = [file for folder in _folders(package) for file in folder.glob(f"{name}.py")]
+    text = files[0].read_text(encoding="utf-8") if files else _parts(package).get(name, ("", None))[1]
+    return None if text is None else bool(re.search(pattern, text, re.MULTILINE))
+
+
+@cache
+def _parts(package: str) -> dict[str, tuple[str, str]]:
+    """The module and the text of each part."""
+    parts: dict[str, tuple[str, str]] = {}
+    for file in sorted(file for folder in _folders(package) for file in folder.glob("[!_]*.py")):
+        classes = {found[1]: found[0] for found in CLASS.finditer(file.read_text(encoding="utf-8"))}
+        own = class_name(file.stem)
+        family = [name for name, text in classes.items() if package in KINDS and VERSION.search(text)]
+        parts |= {_part_name(name): (file.stem, classes[name]) for name in family if own not in classes and family[1:]}
+        parts |= {file.stem: (file.stem, classes[own])} if own in classes else {}
+    return parts
 
 
 def _folders(package: str) -> list[Path]:
@@ -298,7 +321,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """
 
     def get(attribute: str) -> Any:
-        for name in modules(package):
+        for name in (*names(package), *modules(package)):
             if class_name(name) == attribute:
                 return _part(package, name) if name in names(package) else getattr(_module(package, name), attribute)
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
@@ -313,12 +336,29 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 def stub(package: str) -> str:
     """The text of a package's `__init__.pyi`: what it exports itself (`__all__`), and the class of each part."""
     module = importlib.import_module(package)
-    lines = ["# Written by `python -m dml.discovery`."]
     own = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     imports = [(value.__module__, name) for name, value in own.items() if not inspect.ismodule(value)]
-    imports += [(f"{package}.{name}", class_name(name)) for name in names(package)]
-    lines += [f"from {origin} import {name} as {name}" for origin, name in sorted(imports)]
-    return "\n".join(lines) + "\n"
+    imports += [(f"{package}.{_parts(package)[name][0]}", class_name(name)) for name in names(package)]
+    lines = [f"from {origin} import {name} as {name}" for origin, name in sorted(imports) if origin != package]
+    signatures = _signatures(module, {name for origin, name in imports if origin == package})
+    return "\n".join(["# Written by `python -m dml.discovery`.", *lines, *signatures]) + "\n"
+
+
+def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
+    """The functions that a module defines, without their bodies, and the imports that their annotations need."""
+    source = inspect.getsource(module)
+    tree, lines = ast.parse(source), source.splitlines()
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+    heads = ["\n".join(lines[node.lineno - 1 : node.body[0].lineno - 1]) + " ..." for node in defined]
+    used = set().union(
+        *({word.id for word in ast.walk(ast.parse(head)) if isinstance(word, ast.Name)} for head in heads)
+    )
+    imports = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+            imports += [ast.unparse(node)] * bool(node.names)
+    return [*imports, *([""] * bool(heads and imports)), *heads]
 
 
 @cache
@@ -349,7 +389,9 @@ def _part(package: str, name: str) -> type:
 
 
 def _module(package: str, name: str) -> Any:
-    return importlib.import_module(f"{package}.{name}")
+    """The module of a part."""
+    is_own = any((folder / f"{name}.py").is_file() for folder in _folders(package))
+    return importlib.import_module(f"{package}.{name if is_own else _parts(package).get(name, (name,))[0]}")
 
 
 def main() -> None:

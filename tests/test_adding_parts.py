@@ -1,12 +1,16 @@
 """A part is one file: golden and contract tests find a new one of each kind without any other edit."""
 
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from dml import discovery
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,8 +37,8 @@ def test_a_new_part_of_each_kind_is_found_by_the_suites(tmp_path):
     for name in ("pyproject.toml", "README.md", "docs", "pipelines", "dvc.yaml", "Makefile", "params.yaml"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
     for folder, file, kind, _ in COPIES:
-        text = (tmp_path / "dml" / folder / f"{file}.py").read_text(encoding="utf-8")
-        text = text.replace(f"class {kind}(", f"class Added{kind}(").replace(f"class {kind}:", f"class Added{kind}:")
+        part = discovery.find(f"dml.{folder.replace('/', '.')}", file)
+        text = re.sub(rf"\b{kind}\b", f"Added{kind}", Path(inspect.getfile(part)).read_text(encoding="utf-8"))
         text = text.replace(f'name: ClassVar[str] = "{file}"', f'name: ClassVar[str] = "added_{file}"')
         (tmp_path / "dml" / folder / f"added_{file}.py").write_text(text, encoding="utf-8")
         own_test = tmp_path / "tests" / folder / f"test_{file}.py"

@@ -1,6 +1,5 @@
 """docs/from-pml.md: losses and miners in the trainers of pytorch-metric-learning and in OML."""
 
-import inspect
 import re
 from pathlib import Path
 
@@ -111,9 +110,3 @@ def test_the_table_names_the_loss_that_is_their_lifted_structure(batch):
     name = re.search(r"`LiftedStructureLoss` \| `losses\.(\w+)`", PAGE)[1]
     ours = getattr(dml.losses, name)(margin=1.0)
     torch.testing.assert_close(ours(*batch), losses.LiftedStructureLoss(neg_margin=1)(*batch))
-
-
-def test_a_loss_is_called_as_their_trainers_do():
-    for name in ("Contrastive", "Triplet", "Margin", "MultiSimilarity"):
-        parameters = list(inspect.signature(getattr(dml.losses, name).forward).parameters)
-        assert parameters[1:4] == ["embeddings", "labels", "tuples"], name

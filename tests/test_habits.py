@@ -1,85 +1,15 @@
-"""What a visitor expects of a repository: licence, citation, changelog, templates, checks, and a small example."""
+"""A small example: a sweep on one page, whose numbers are those of dml."""
 
-import hashlib
 import importlib.util
 import json
-import re
-import subprocess
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 import dml
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-TEXT = {".py", ".pyi", ".md", ".yaml", ".yml", ".toml", ".cff", ".txt", ".css", ".js", ".html"}
-
-
-def test_the_licence_is_the_whole_of_apache_2():
-    assert PROJECT["license"] == "Apache-2.0"
-    digest = hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest()
-    assert digest == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # as apache.org publishes it
-
-
-def test_the_citation_names_this_version_and_the_four_papers():
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["cff-version"] == "1.2.0"
-    assert cited["type"] == "software"
-    assert {"title", "message", "authors"} <= set(cited)
-    assert cited["version"] == PROJECT["version"] == dml.__version__
-    assert cited["license"] == PROJECT["license"]
-    studies = " ".join((ROOT / "docs/studies-of-the-papers.md").read_text(encoding="utf-8").lower().split())
-    assert len(cited["references"]) == 4
-    for paper in cited["references"]:
-        assert paper["title"].lower() in studies
-        for author in paper["authors"]:
-            assert author["family-names"].lower() in studies
-
-
-def test_the_changelog_begins_with_this_version():
-    headings = re.findall(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert headings[0] == dml.__version__
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yaml")), ids=lambda path: path.stem)
-def test_an_issue_form_has_what_a_form_needs(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert form["name"]
-    assert form["description"]
-    kinds = [field["type"] for field in form["body"]]
-    assert kinds
-    assert set(kinds) <= {"textarea", "input", "checkboxes", "dropdown", "markdown"}
-    assert all(field["attributes"]["label"] for field in form["body"])
-
-
-def test_the_checks_run_what_exists():
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yaml").read_text(encoding="utf-8"))
-    assert set(workflow["jobs"]) == {"lint", "test", "docs", "wheel"}
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
-    runs = " ".join(step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"])
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    asked = set(re.findall(r"\bmake ([a-z-]+)", runs))
-    assert {"lint", "test", "docs"} <= asked <= targets
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
-    assert [repo["repo"] for repo in hooks] == ["local"]  # nothing is fetched
-    assert {hook["id"] for hook in hooks[0]["hooks"]} >= {"ruff", "ruff-format", "end-of-file"}
-
-
-def test_the_whitespace_at_the_end_of_lines_and_files():
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode:
-        pytest.skip("not a clone")
-    for name in filter(None, listed.stdout.split("\0")):
-        path = ROOT / name
-        if path.suffix not in TEXT or not path.is_file():
-            continue
-        text = path.read_text(encoding="utf-8")
-        assert not text or (text.endswith("\n") and not text.endswith("\n\n")), f"{name}: end with one newline"
-        assert not re.search(r"[ \t]\n", text), f"{name}: spaces at the end of a line"
 
 
 @pytest.fixture(scope="module")

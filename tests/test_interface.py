@@ -31,18 +31,6 @@ def test_importing_dml_loads_nothing_heavy_and_takes_less_than_a_tenth_of_a_seco
 
 
 @pytest.mark.slow
-def test_import_dml_is_enough():
-    code = (
-        "import dml; a = dml.losses.Triplet(margin=0.3); b = dml.losses.build('triplet', margin=0.3)\n"
-        "from dml.losses import Triplet\n"
-        "assert type(a) is type(b) is Triplet and a.margin == b.margin == 0.3\n"
-        "import sys; assert 'dml.losses.softmax' not in sys.modules\n"
-        "dml.miners.build(positives='easy', negatives='hard'); dml.noise.Uniform(rate=0.1); dml.models.SmallConv()"
-    )
-    run(code)
-
-
-@pytest.mark.slow
 def test_reading_a_study_leaves_torchvision_out():
     """Importing it takes more than a second; the second study's backbone is one of its networks."""
     paths = [str(ROOT / f"pipelines/studies/{study}.yaml") for study in ("quickstart", "flowers-frozen")]

@@ -46,13 +46,6 @@ def test_an_interval_ends_at_the_bounds_of_the_score():
     assert summary(inside, bounds=(0, 1)) == summary(inside)
 
 
-def test_bounds_do_not_change_how_often_the_mean_is_covered():
-    rng = np.random.default_rng(0)
-    for values in rng.beta(20, 1, size=(300, 4)):
-        free, bounded = summary(values), summary(values, bounds=(0, 1))
-        assert (free.low <= 20 / 21 <= free.high) == (bounded.low <= 20 / 21 <= bounded.high)
-
-
 def test_a_value_outside_the_bounds_is_an_error():
     with pytest.raises(ValueError, match=r"0\.\.1.*\[95\.0\]"):
         summary([95.0, 0.5], bounds=(0, 1))
@@ -115,12 +108,6 @@ def test_compare_over_queries():
     assert compare(np.ones(30), np.zeros(30), resamples=99).p == 0.01  # never 0
 
 
-def test_the_bootstrap_rejects_a_true_null_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    rejected = [compare(rng.normal(size=60), np.zeros(60), resamples=400).p < 0.05 for _ in range(600)]
-    assert 0.03 < np.mean(rejected) < 0.08
-
-
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
 def test_few_pairs_reject_a_true_null_no_oftener_and_are_covered_as_often_as_they_say(n):
     rng = np.random.default_rng(n)
@@ -145,11 +132,6 @@ def test_no_difference_and_the_same_difference():
     one = compare([1.0], [0.5])
     assert (one.difference, one.n) == (0.5, 1)
     assert np.isnan([one.low, one.high, one.p, one.p_t]).all()
-
-
-def test_same_seed_same_comparison():
-    a, b = np.random.default_rng(0).normal(size=(2, 40))
-    assert compare(a, b, seed=3) == compare(a, b, seed=3) != compare(a, b, seed=4)
 
 
 @pytest.mark.parametrize("pair", [([1.0], [1.0, 2.0]), ([[1.0]], [[1.0]]), ([np.nan], [1.0]), ([], [])])
@@ -191,12 +173,6 @@ def test_power_is_the_noncentral_t(difference, n, level):
     bound, shift = stats.t.ppf(1 - level / 2, n - 1), 2 * difference * n**0.5
     expected = stats.nct.sf(bound, n - 1, shift) + stats.nct.cdf(-bound, n - 1, shift)
     assert power(difference, 0.5, n, level) == pytest.approx(expected, abs=1e-6)
-
-
-def test_power_is_the_share_of_studies_that_find_the_difference():
-    pairs = 1.2 + np.random.default_rng(0).standard_normal((4000, 6))
-    found = stats.ttest_1samp(pairs, 0, axis=1).pvalue < 0.05
-    assert power(1.2, 1.0, 6) == pytest.approx(found.mean(), abs=0.02)
 
 
 def test_what_is_detectable_is_found_in_four_of_five_studies():

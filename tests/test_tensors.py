@@ -30,11 +30,6 @@ def test_ordinary_rows_have_the_bits_of_torch(dtype):
     assert torch.equal(directions(x)[others], torch.nn.functional.normalize(x)[others])
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
-def test_directions_of_nothing(shape):
-    assert directions(torch.zeros(shape)).shape == shape
-
-
 def test_lists_that_may_be_given():
     rows = [torch.tensor([0, 4, -1], dtype=dtype) for dtype in (torch.int8, torch.int32, torch.int64)]
     assert [found.tolist() for found in checked_rows(5, torch.device("cpu"), *rows)] == [[0, 4, -1]] * 3

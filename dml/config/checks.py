@@ -54,8 +54,9 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
         _check_early_stopping(study, training[0])
-    for room in (compare, report_checks, auditing):
-        room.check(study)
+    compare.check(study)
+    report_checks.check(study)
+    auditing.check(study)
 
 
 def _check_finite(value: Any, *location: str | int) -> None:

@@ -37,8 +37,8 @@ def augmented(embeddings: Tensor | np.ndarray, neighbors: int = 5, alpha: float 
     count = min(neighbors, len(x) - 1)
     if count < 1:
         return x
-    search = _search.search(x, x.square().sum(1), _search.choose("auto", x.device, count + 1), unit=True)
-    found = search(x, count + 1)[1]
+    nearest = _search.search(x, x.square().sum(1), _search.choose("auto", x.device, count + 1), unit=True)
+    found = nearest(x, count + 1)[1]
     is_own = found == torch.arange(len(x), device=x.device)[:, None]
     near = x[found.gather(1, is_own.int().argsort(dim=1, stable=True)[:, :count])]
     weights = (near @ x[:, :, None])[..., 0].clamp(min=0) ** alpha

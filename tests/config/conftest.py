@@ -1,4 +1,4 @@
-"""The fixture `study`: a study file that begins as the test module's `STUDY` says."""
+"""The fixture `study`: a study file that begins as the test module's `STUDY` says, or with one dataset and one loss."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from dml.config import Study, load_study
 
+STUDY = "title: A study\ndatasets: [{datasets}]\nlosses: [triplet]\n"
+
 
 @pytest.fixture
 def study(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Study]:
@@ -16,7 +18,9 @@ def study(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Study
 
     def load(more: str = "", datasets: str = "digits", name: str = "mine", text: str = "") -> Study:
         path = tmp_path / f"{name}.yaml"
-        path.write_text((text or request.module.STUDY).lstrip().replace("{datasets}", datasets) + more)
+        path.write_text(
+            (text or getattr(request.module, "STUDY", STUDY)).lstrip().replace("{datasets}", datasets) + more
+        )
         return load_study(path)
 
     return load

@@ -32,30 +32,6 @@ def test_an_audit_changes_no_trial(tmp_path):
     assert load(tmp_path, STUDY + "audit: {dataset: digits}\n").digest == plain.digest
 
 
-@pytest.mark.parametrize(
-    ("section", "expected"),
-    [
-        ("{}", r"s.yaml:4: audit.*several datasets: name one, as in audit: {dataset: digits}"),
-        ("{dataset: digit}", r"s.yaml:4: audit.*'digit' is no dataset of the study; did you mean 'digits'"),
-        ("{dataset: digits, folds: 1}", r"folds"),
-        ("{dataset: digits, review_size: 1}", r"review_size"),
-        ("{dataset: digits, review: 100}", r"review: unknown key; did you mean 'review_size'"),
-        ("{dataset: digits, backbone: {settings: {a: 1}}}", r"settings without a name: expected a backbone"),
-        ("{dataset: digits, backbone: resnet}", r"unknown backbone|'resnet'"),
-        ("{dataset: digits, pixels: null}", r"leaves nothing to audit with"),
-        (
-            "{dataset: digits, trained: {los: triplet}}",
-            r"s.yaml:4: audit.*unknown attribute 'los'.*did you mean 'loss'",
-        ),
-        ("{dataset: digits, trained: {loss: margin}}", r"no cell of this study has loss 'margin'. Choices: 'triplet'"),
-        ("{dataset: digits, trained: {dataset: mnist}}", r"no cell of this study has dataset 'mnist'"),
-    ],
-)
-def test_what_cannot_be_audited(tmp_path, section, expected):
-    with pytest.raises(ConfigError, match=expected):
-        load(tmp_path, STUDY + f"audit: {section}\n")
-
-
 def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_path):
     text = STUDY.replace("[triplet]", "[triplet, softmax]") + "positives: [easy, random]\nnegatives: [hard]\n"
     study = load(tmp_path, text + "audit: {dataset: mnist, pixels: null, trained: true}\n")
@@ -67,21 +43,6 @@ def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_pa
     assert load(tmp_path, text + "audit: {dataset: mnist}\n").audit.trained is False
 
 
-@pytest.mark.parametrize(
-    ("training", "expected"),
-    [
-        (
-            "{frozen: true}",
-            r"s.yaml:5: audit.trained.*only a head on frozen features, which are a representation already",
-        ),
-        ("{init_from: {path: model.pt}}", r"s.yaml:5: audit.trained.*no label would be held out"),
-    ],
-)
-def test_networks_that_cannot_be_trained_without_an_image(tmp_path, training, expected):
-    with pytest.raises(ConfigError, match=expected):
-        load(tmp_path, STUDY + f"training: {training}\naudit: {{dataset: digits, trained: true}}\n")
-
-
 def test_closed_forms_train_no_network(tmp_path):
     study = load(
         tmp_path, STUDY.replace("[triplet]", "[whitening, triplet]") + "audit: {dataset: digits, trained: true}\n"
@@ -89,13 +50,6 @@ def test_closed_forms_train_no_network(tmp_path):
     assert audited_cell(study.audit, study).loss.name == "triplet"
     with pytest.raises(ConfigError, match=r"audit.trained.*'whitening' is a closed form, which trains no network"):
         load(tmp_path, STUDY.replace("[triplet]", "[whitening]") + "audit: {dataset: digits, trained: true}\n")
-
-
-def test_vectors_have_no_network(tmp_path):
-    source = "{name: features, id: v, settings: {vectors: v.npy, table: t.csv}}"
-    text = f"title: t\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{trained: true}}\n"
-    with pytest.raises(ConfigError, match=r"audit.trained.*'v' has vectors and no images"):
-        load(tmp_path, text)
 
 
 def test_noises_of_the_same_model_and_rate_need_names(tmp_path):

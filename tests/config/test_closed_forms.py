@@ -91,11 +91,6 @@ def test_beside_trials_on_activations_it_is_fitted_to_the_stored_features_of_the
     assert (found.frozen, found.train_from, found.views) == (True, None, 1)
 
 
-def test_vectors_are_their_own_features():
-    given = TrainingSpec(backbone="identity", frozen=True)
-    assert closed_forms.training_of("lda", given, images=False).backbone == "identity"
-
-
 def test_a_trained_loss_keeps_its_training():
     given = TrainingSpec(learning_rate=0.5)
     assert closed_forms.training_of("triplet", given, images=True) is given

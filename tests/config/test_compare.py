@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.config import ConfigError, Study, load_study
+from dml.config import Study, load_study
 from dml.config.compare import pairs
 
 BASE = """\
@@ -80,56 +80,6 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
         assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  - {first: {positives: easy}}\n", ["yaml:11: compare[0]", "second"]),
-        (EASIER + "    directon: less\n", ["compare[0].directon", "did you mean 'direction'"]),
-        (EASIER + "    direction: equal\n", ["'greater' or 'less'", "'equal'"]),
-        (EASIER.replace("easy", "eazy"), ["yaml:11: compare[0].first", "'eazy'", "Choices: 'random'"]),
-        (EASIER.replace("positives", "positive"), ["unknown attribute 'positive'", "did you mean 'positives'"]),
-        (EASIER + "    where: {loss.margin: 1}\n", ["yaml:13: compare[0].where", "loss.synthesis"]),
-        (EASIER + "    where: {loss: proxy_nca}\n", ["compare[0].first", "all of: loss 'proxy_nca'"]),
-        (EASIER + "    score: fine/nmi+\n", ["mine.yaml:13: compare[0].score", "did you mean 'test/fine/nmi'"]),
-        (EASIER + "    score: seen/fine/nmi\n", ["Choices: test/fine/recall@1"]),
-        (EASIER + "    each: [positives]\n", ["compare[0].each", "differs within a comparison"]),
-        (EASIER + "    each: [los]\n", ["compare[0].each", "did you mean 'loss'"]),
-        (
-            EASIER.replace("random", "random, loss: proxy_nca"),
-            ["compare[0].second", "no cell of this study has all of"],
-        ),
-        (
-            "  - {first: {positives: easy}, second: {loss: proxy_nca}}\n",
-            ["yaml:11: compare[0]", "no cell of `first` has a partner"],
-        ),
-        ("  - {first: {positives: easy}, second: {positives: [easy, random]}}\n", ["share cells"]),
-    ],
-)
-def test_a_mistake_is_reported_with_line_value_and_choices(tmp_path, text, expected):
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path, text)
-    missing = [fragment for fragment in ["mine.yaml", *expected] if fragment not in str(caught.value)]
-    assert not missing, str(caught.value)
-
-
-REFERENCES = (
-    "reference_values:\n  - {paper: eps, table: '1', dataset: mnist, labels: a, method: b, match: {positive: easy}}\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (REFERENCES, ["mine.yaml:13: reference_values[0].match", "did you mean 'positives'"]),
-    ],
-)
-def test_mistakes_in_reference_values(tmp_path, text, expected):
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path, "  []\n" + text)
-    missing = [fragment for fragment in expected if fragment not in str(caught.value)]
-    assert not missing, str(caught.value)
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path):

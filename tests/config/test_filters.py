@@ -112,28 +112,6 @@ compare:
         study(f"reference_values: [{entry}]")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("filters: [prsm]", "unknown name 'prsm'; did you mean 'prism'"),
-        ("filters: [{name: prism, settings: {rat: 0.1}}]", "unknown setting 'rat'; did you mean 'rate'"),
-        ("filters: [{name: prism, settings: {rate: 1.5}}]", "rate: expected the share of wrong labels"),
-        ("filters: [{name: prism, settings: {rate: half}}]", "rate: expected the share of wrong labels"),
-        ("filters: [{name: prism, search: {rate: {uniform: [0.5, 1.5]}}}]", "rate: expected the share"),
-        ("filters: [{name: prism, settings: {num_classes: 5}}]", "'num_classes' follows from the training"),
-        (
-            "filters: [{name: prism, settings: {rate: 0.1}, search: {rate: {uniform: [0, 0.5]}}}]",
-            "is fixed in settings",
-        ),
-        ("filters: []", "at least 1"),
-        ("filters: [prism, prism]", "same cell"),
-    ],
-)
-def test_mistakes_are_found_before_anything_runs(study, text, message):
-    with pytest.raises(ConfigError, match=message):
-        study(text)
-
-
 def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):
     text = STUDY.replace("[triplet, softmax]", "[{name: arcface, settings: {centers: CENTERS}}]")
     for line in ("positives: [easy]\n", "negatives: [random]\n"):

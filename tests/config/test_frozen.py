@@ -12,37 +12,12 @@ from dml.config.recorded import record, recorded
 from dml.sweep.inputs.extracting import frozen_trainings
 from dml.sweep.plan import keys, spec_json, specs
 
-STUDY = """\
-title: Frozen features
-datasets: [{datasets}]
-losses: [triplet]
-"""
 VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 
 
 def spec(study, cell=0):
     return specs.build(study, study.cells()[cell], "confirm", 0, {}, DIGESTS)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("augment: crop224", "augment: with frozen: true, expected augment: none: the features of each image"),
-        ("init_from: {path: weights.pt}", "init_from: with frozen: true, expected no init_from: .*its settings"),
-        ("channels_last: true", "channels_last: with frozen: true, expected no channels_last"),
-        ("workers: 2", "workers: with frozen: true, expected workers: 1"),
-    ],
-)
-def test_settings_that_have_no_effect_on_stored_features_are_refused(study, setting, message):
-    with pytest.raises(ConfigError, match=rf"mine\.yaml:4: training: .*{message}"):
-        study(f"training: {{frozen: true, {setting}}}")
-    study(f"training: {{{setting}}}" if "workers" not in setting else "")
-
-
-def test_the_precision_of_features_that_are_not_stored_is_refused(study):
-    with pytest.raises(ConfigError, match="frozen_precision: only stored features have one"):
-        study("training: {frozen_precision: float16}")
 
 
 def test_an_unknown_head_lists_the_choices(study):
@@ -99,44 +74,12 @@ def test_images_beside_vectors_keep_their_backbone(study):
     assert [spec(both, cell).training.frozen for cell in (0, 1)] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (
-            "training: {backbone: mlp}",
-            "has vectors, on which only a head is trained: remove backbone 'mlp'.*'identity'",
-        ),
-        ("grid: {training.backbone: [identity, mlp]}", "remove backbone 'mlp'"),
-        ("training: {frozen: false}", "remove frozen: false"),
-        ("training: {augment: crop224}", "source 'features' has vectors: augment: with frozen: true"),
-        (
-            "evaluation: {keep_embeddings: true}\nreport: {figures: [retrieval]}",
-            "report.figures.*'retrieval' shows images, of which source 'features' has none",
-        ),
-    ],
-)
-def test_what_vectors_do_not_have_is_refused(study, more, message):
-    with pytest.raises(ConfigError, match=message):
-        study(more, VECTORS)
-
-
-def test_images_settings_of_vectors_are_refused(study):
-    with pytest.raises(ConfigError, match="source 'features' has no images: remove resize, on_corrupt"):
-        study("", VECTORS[:-1] + ", resize: 32, on_corrupt: skip}")
-
-
 def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
     made = study("recipe: head", VECTORS)
     training = made.training_of(made.cells()[0])
     assert (training.backbone, training.frozen) == ("identity", True)
     assert spec(made).training.backbone == "identity"
     assert recorded(record(made), made) == made
-
-
-@pytest.mark.parametrize("recipe", ["recipe: finetune", "recipe: partial\ntraining: {train_from: layers.3}"])
-def test_vectors_have_no_network_to_train(study, recipe):
-    with pytest.raises(ConfigError, match="has vectors, and no network to train: expected head, got"):
-        study(recipe, VECTORS)
 
 
 def test_a_spec_survives_its_way_to_a_worker(study):

@@ -89,41 +89,6 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
     assert "loss.margin" in space_of(searching, plain.cells()[0])
 
 
-@pytest.mark.parametrize(
-    ("more", "line", "expected"),
-    [
-        ("grid: {training.stepz: [1, 2]}", 8, "did you mean 'training.steps'"),
-        ("grid: {batch.classes: [1, 2]}", 8, "did you mean 'training.batch.classes'"),
-        ("grid: {training.workers: [1, 2]}", 8, "does not decide a result"),
-        ("grid:\n  training.steps: [5]", 9, "at least two values"),
-        ("grid:\n  training.steps: [5, 5]", 9, "at least two values"),
-        ("grid:\n  training.steps: [5, 5.0]", 9, "at least two values"),
-        ("grid:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "grid.mine[0].5: expected text as a key, got int"),
-        ("grid:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
-        ("grid:\n  training.steps: [5, 0.5]", 9, "steps"),
-        ("grid:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
-        ("grid:\n  loss.bin: [5, 6]", 9, "no loss of this study (histogram, triplet)"),
-        ("grid:\n  loss.bins: [51, 1]", 9, "histogram"),
-        ("grid:\n  miner.window: [1, 2]", 9, "no pair of policies"),
-        ("grid:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
-        ("grid:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
-        ("grid:\n  training.batch.per_class: [1, 2]", 1, "no positive pair"),
-        (
-            "training: {backbone: mlp}\ngrid:\n  training.backbone.width: [8, 16]\n"
-            "  training.backbone.settings: [{width: 3}, {width: 4}]",
-            10,
-            "'training.backbone.width' is a part of 'training.backbone.settings', which varies too",
-        ),
-        ("grid:\n  training.steps: [1, 2]\n  training.backbone.settings: [{}, {wide: 3}]", 10, "did you mean 'width'"),
-    ],
-)
-def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
-    with pytest.raises(ConfigError) as caught:
-        study(more)
-    assert expected in str(caught.value)
-    assert f"mine.yaml:{line}: " in str(caught.value)
-
-
 def test_values_need_to_be_valid_only_in_their_combinations(study):
     """The study's own backbone does not take the setting that varies; those that it varies with do."""
     both = study("grid: {training.backbone: [timm, torchvision], training.backbone.name: [resnet18, resnet34]}")
@@ -139,14 +104,6 @@ def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
     assert set(values) == {0.001, 0.01}
     with pytest.raises(ConfigError, match="expected at least two values, each once"):
         study("grid: {training.learning_rate: [1e-3, 0.001]}", name="same")
-
-
-def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
-    path = tmp_path / "fixed.yaml"
-    path.write_text("title: x\ndatasets: [digits]\nlosses:\n  - {name: triplet, settings: {margin: 0.2}}\n"
-                    "grid: {loss.margin: [0.1, 0.2]}\n")  # fmt: skip
-    with pytest.raises(ConfigError, match=r"fixed.yaml:4: .*loss.margin varies"):
-        load_study(path)
 
 
 class TestExtends:

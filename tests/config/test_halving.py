@@ -1,7 +1,5 @@
 """`search.early_stopping: halving`: its rungs, and the studies that it cannot serve."""
 
-import math
-
 import pytest
 
 from dml.config import SearchSection, Study, study_from
@@ -79,10 +77,6 @@ def test_the_cost_counts_each_step_once():
     assert rungs(9, 500, 0).cost == 9 * 500, "without evaluations nothing can stop"
 
 
-def test_by_default_nothing_stops():
-    assert SearchSection().early_stopping == "none"
-
-
 def test_the_digest_of_a_study_that_does_not_say_stays():
     untuned = {**STUDY, "training": {"search": {}}}  # as all were before rates and decay were searched by default
     plain = Study(**untuned, search={"stop": "last"})
@@ -116,9 +110,3 @@ def test_steps_that_vary_are_checked_each():
     study_from({**content, "grid": {"training.steps": [30, 90]}})
     with pytest.raises(ValueError, match=r"1/3 of their 20 steps"):
         study_from({**content, "grid": {"training.steps": [20, 90]}})
-
-
-def test_the_best_step_brings_the_evaluations():
-    assert study({"stop": "best"}, every=None).evaluation.every is None
-    tenths = math.ceil(90 / 10)
-    assert rungs(9, 90, tenths).steps == (9, 27, 90)

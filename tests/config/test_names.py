@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import jsonschema
 import pytest
 import yaml
@@ -12,7 +10,6 @@ from dml.config import ConfigError, content_of, load_study, study_from
 from dml.config.names import setting, written, written_setting
 from dml.config.schema import schema
 
-ROOT = Path(__file__).parents[2]
 NOW = """\
 title: Every setting that has another name in digests
 datasets:
@@ -81,34 +78,6 @@ def test_names_of_cells_are_those_of_earlier_results(write):
         "loss.margin",
     ]
     assert cell.dataset == "pairs"
-
-
-@pytest.mark.parametrize(
-    ("more", "line", "expected"),
-    [
-        ("vary: {training.steps: [1, 2]}", 4, "vary: unknown key.*Choices: .*grid"),
-        ("noise: [{model: uniform}]", 4, r"noise\[0\]\.model: unknown key.*Choices: name"),
-        ("training:\n  start: {path: a}", 5, r"training\.start: unknown key.*Choices: .*init_from"),
-        (
-            "training:\n  backbone_settings: {width: 4}",
-            5,
-            "'backbone_settings'; did you mean 'backbone: {name, settings}'",
-        ),
-        ("grid: {training.backbone_settings.width: [4, 8]}", 4, r"did you mean 'training\.backbone\.width'"),
-        ("audit: {looks: 3}", 4, r"audit\.looks: unknown key.*review_size"),
-        ("training:\n  backbone: {nam: mlp}", 5, r"training\.backbone\.nam: unknown key; did you mean 'name'"),
-        ("grid:\n  training.backbone: [{name: mlp}, {nam: mlp}]", 5, "unknown key 'nam'; did you mean 'name'"),
-        ("noise:\n  - {name: mine, rates: [0.2]}", 5, r"noise\[0\].*'mine'"),
-        ("training: {backbon: mlp}", 4, "unknown key; did you mean 'backbone'"),
-        ("training: {starts: mlp}", 4, "unknown key.*Choices: .*init_from"),
-        ("grid: {training.backbone.wide: [1, 2]}", 4, "did you mean 'width'"),
-        ("grid:\n  training.backbone.wide: [1, 2]", 5, r"grid\.training\.backbone\.wide\[0\]: .*did you mean 'width'"),
-        ("compare: [{first: {training.init: 1}, second: {}}]", 4, "second"),
-    ],
-)
-def test_what_is_no_name_is_refused_with_its_line(write, more, line, expected):
-    with pytest.raises(ConfigError, match=rf"mine\.yaml:{line}: .*{expected}"):
-        load_study(write(PLAIN + more))
 
 
 def test_a_noise_with_an_id_only_is_uniform(write):

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from dml.config import ConfigError, load_study, study_from
+from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.models import pixels_of
@@ -85,44 +85,3 @@ def test_dvc_sees_the_numbers(tmp_path, monkeypatch):
     found = yaml.safe_load((tmp_path / "data/s/datasets.yaml").read_text())
     assert found == ["digits", {"name": "digits", "id": "d", "resize": {"side": 224, "interpolation": "bicubic"}}]
     assert yaml.safe_load((tmp_path / "data/s/study.yaml").read_text())["datasets"] == found
-
-
-LITES = [f"efficientnet_lite{number}" for number in (0, 1)]
-
-
-@pytest.mark.parametrize(
-    ("training", "others", "message"),
-    [
-        ("{backbone: small_conv}", "", "'small_conv' has random weights"),
-        ("{backbone: {name: torchvision, settings: {name: mobilenet_v2, pretrained: false}}}", "", r"\(mobilenet_v2\)"),
-        (
-            "{backbone: efficientnet_lite0}",
-            "grid: {training.backbone: [efficientnet_lite0, efficientnet_lite1]}",
-            "lite0' for 224.*lite1' for 240",
-        ),
-        (
-            f"{{backbone: {{name: side_by_side, settings: {{backbones: [{', '.join(LITES)}]}}}}}}",
-            "",
-            "different pixels",
-        ),
-    ],
-)
-def test_networks_without_pixels_in_common_are_one_message(training, others, message, tmp_path):
-    (tmp_path / "s.yaml").write_text(
-        "title: t\ndatasets:\n  - name: digits\n    resize: network\nlosses: [triplet]\n"
-        f"training: {training}\n{others}\n"
-    )
-    with pytest.raises(ConfigError, match=message) as caught:
-        load_study(tmp_path / "s.yaml")
-    assert len(str(caught.value).splitlines()) == 1
-    assert "s.yaml:4: datasets[0].resize: network: " in str(caught.value)
-
-
-@pytest.mark.parametrize("wrong", ["big", "3", "[1]", "{side: 3}", "{side: 32, filter: bicubic}", "{crop: 0.5}"])
-def test_other_values_are_one_message(wrong, tmp_path):
-    path = tmp_path / "s.yaml"
-    path.write_text(f"title: t\ndatasets:\n  - name: digits\n    resize: {wrong}\nlosses: [triplet]\n")
-    with pytest.raises(ConfigError) as caught:
-        load_study(path)
-    assert len(str(caught.value).splitlines()) == 1
-    assert "s.yaml:4: datasets[0].resize" in str(caught.value)

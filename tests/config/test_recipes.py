@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,12 @@ from dml.losses import ProxyNca, Softmax, Triplet
 from dml.report.tuning import mark
 from dml.sweep.plan.space import space_of
 
-DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 STUDY = """\
 title: A recipe
 datasets: [digits]
 losses: [softmax]
 """
+DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 BLOCK = {"partial": "train_from: layers.3"}
 
 
@@ -120,25 +119,6 @@ def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
     assert list(found) == ["weight_decay", "loss_learning_rate"]
     assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
     assert study("recipe: scratch\ntraining: {steps: 5}").training.warmup_steps == 0
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("recipe: tune", "expected one of scratch, head, partial, finetune, got 'tune'"),
-        ("recipe: head\ntraining: {frozen: false}", "head trains the head on .*frozen is False.*scratch, partial"),
-        ("recipe: finetune\ntraining: {frozen: true}", "finetune .*frozen is True.*Choices of recipe: head$"),
-        ("recipe: partial", "partial needs the first block that is trained: .*train_from"),
-        (
-            "recipe: head\ntraining: {train_from: layers.3}",
-            "head .*train_from is 'layers.3'.*Choices of recipe: partial",
-        ),
-    ],
-)
-def test_contradictions(study, more, message):
-    with pytest.raises(ConfigError) as error:
-        study(more)
-    assert re.search(message, str(error.value), re.MULTILINE)
 
 
 def test_the_docs_list_every_value_and_its_source():

@@ -63,11 +63,6 @@ def test_a_study_does_not_say_after_how_many_steps():
     assert TrainingSection(steps=5).spec(stop_at=0).total_steps == 0
 
 
-def test_an_unknown_rule_is_an_error_with_the_choices():
-    with pytest.raises(ValueError, match=r"stop\s+Input should be 'last' or 'best'"):
-        Study(**STUDY, search={"stop": "patience"})
-
-
 def test_the_digest_of_a_study_that_does_not_say_stays():
     assert Study(**STUDY).digest == Study(**STUDY, search={"stop": "best"}).digest
     assert Study(**STUDY).digest != Study(**STUDY, search={"stop": "last"}).digest

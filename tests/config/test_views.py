@@ -33,13 +33,6 @@ def test_digits_letters_and_text_are_not_mirrored(tmp_path, dataset, other):
     assert load(tmp_path, TEXT.format(datasets=other + dataset).replace("mirror\n", "one\n"))
 
 
-def test_vectors_have_no_views(tmp_path):
-    (tmp_path / "labels.csv").write_text("fine\na\nb\n")
-    dataset = "{name: features, settings: {vectors: v.npy, table: labels.csv}}"
-    with pytest.raises(ConfigError, match=r"mine\.yaml:7: evaluation\.views"):
-        load(tmp_path, TEXT.format(datasets=dataset))
-
-
 @pytest.mark.parametrize("dataset", ["cars196", "cifar100", FOLDER % "", "{name: huggingface, settings: {path: a/b}}"])
 def test_other_images_are(tmp_path, dataset):
     study = load(tmp_path, TEXT.format(datasets=dataset))

@@ -82,10 +82,3 @@ def test_a_class_tests_other_images_than_it_trains_on():
 def test_what_is_refused(index, source, count, folds, message):
     with pytest.raises(ValueError, match=message):
         class_splits.make(index, source, count, folds)
-
-
-def test_names():
-    assert class_splits.data_name("cub200", 0) == "cub200"
-    name = class_splits.data_name("cub200", 2)
-    assert (class_splits.dataset_of(name), class_splits.split_of(name)) == ("cub200", 2)
-    assert class_splits.split_of("cub200") == 0

@@ -1,11 +1,6 @@
 """Splits: the papers' counts, disjoint classes, and splits that never change."""
 
-import gzip
 import hashlib
-import os
-import re
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,8 +9,6 @@ import pytest
 from dml.data import sources, splits
 from dml.data.sources._defaults import SourceDefaults
 from dml.own_files import tidy
-
-MIRROR = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
 
 
 class FirstClassesTrain(SourceDefaults):
@@ -77,11 +70,6 @@ def test_halves_follow_the_sorted_classes():
     assert halves["validation"] == {7, 11}
 
 
-def test_sorted_halves_stay_where_both_hold_every_coarse_class():
-    index = make_index(np.repeat(np.arange(10), 3), np.repeat(np.arange(10) % 2, 3))
-    assert classes_by(splits.make(index, FirstClassesTrain(6)), index, "tune")["train"] == {0, 1, 2}
-
-
 def test_halves_alternate_where_one_would_lack_a_coarse_class():
     index = make_index(np.repeat(np.arange(12), 3), np.repeat(np.arange(12) // 3, 3))
     split = splits.make(index, FirstClassesTrain(12))
@@ -104,19 +92,6 @@ def test_an_unknown_level_is_an_error():
     source.disjoint = "superfine"
     with pytest.raises(ValueError, match=r"'first': disjoint is 'superfine'. Choices: fine, coarse"):
         splits.make(make_index(np.arange(8)), source)
-
-
-def test_query_and_gallery_stay():
-    class ReIdentification(SourceDefaults):
-        def roles(self, index):
-            return np.where(index["fine"] < 4, "train", np.where(index["index"] % 2 == 0, "query", "gallery"))
-
-    index = make_index(np.arange(32) // 4)
-    assert splits.make(index, ReIdentification())["final"].value_counts().to_dict() == {
-        "train": 16,
-        "query": 8,
-        "gallery": 8,
-    }
 
 
 def test_what_is_saved_is_loaded_and_is_the_same_file_each_time(tmp_path):
@@ -177,32 +152,10 @@ def test_too_few_classes_name_how_many_a_share_takes(share, needed, tmp_path):
         splits.make(make_index(range(needed - 1)).assign(part=""), source)
 
 
-def test_a_share_that_leaves_no_class_to_train_says_so(tmp_path):
-    source = sources.build("imagefolder", root=str(tmp_path), test_share=1.0)
-    with pytest.raises(ValueError, match=r"here 1\), which leaves none to train\. Set a smaller `test_share`"):
-        splits.make(make_index([0, 1, 2, 3]).assign(part=""), source)
-
-
-@pytest.mark.parametrize("slash", ["", "/"])
-def test_no_share_is_advised_where_folders_or_a_column_decide(slash, tmp_path):
-    index = make_index([0, 0, 1, 1]).assign(part=[f"{part}{slash}" for part in ("train", "train", "test", "test")])
-    index["fine_name"] = index["fine"].astype(str)
-    with pytest.raises(ValueError, match=r"at least 2 training classes.*let more classes train$") as raised:
-        splits.make(index, sources.build("imagefolder", root=str(tmp_path)))
-    assert "test_share" not in str(raised.value)
-
-
 def test_a_file_that_is_not_a_split_is_an_error(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="expected the columns index"):
         splits.load(tmp_path / "a.parquet")
-
-
-def real_labels(name):
-    path = MIRROR / "mnist" / f"{name}-labels-idx1-ubyte.gz"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there (set DML_MIRROR)")
-    return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=8).astype(np.int64)
 
 
 class ShiftedBySeed(FirstClassesTrain):
@@ -235,38 +188,6 @@ def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_mnist_even_odd():
-    train, test = real_labels("train"), real_labels("t10k")
-    fine = np.concatenate([train, test])
-    index = make_index(fine, fine % 2)
-    index["part"] = ["train"] * len(train) + ["test"] * len(test)
-    split = splits.make(index, sources.build("mnist"))
-    assert split["final"].value_counts().to_dict() == {"train": 36017, "unused": 23983, "seen": 6031, "test": 3969}
-    assert classes_by(split, index, "tune")["train"] == {0, 1, 2}
-    assert (split["tune"] == "train").sum() == (train <= 2).sum()
-
-
-def test_omniglot_halves_are_whole_alphabets():
-    names = []
-    for part in ("images_background", "images_evaluation"):
-        path = MIRROR / "omniglot" / f"{part}.zip"
-        if not path.is_file():
-            pytest.skip(f"{path} is not there (set DML_MIRROR)")
-        names += sorted(n for n in zipfile.ZipFile(path).namelist() if n.endswith(".png"))
-    parts = pd.DataFrame([re.split(r"/", n)[-4:] for n in names], columns=["part", "alphabet", "character", "file"])
-    index = make_index(
-        (parts["part"] + parts["alphabet"] + parts["character"]).factorize()[0], parts["alphabet"].factorize()[0]
-    )
-    index["part"] = parts["part"].str.removeprefix("images_")
-    split = splits.make(index, sources.build("omniglot"))
-    assert split["final"].value_counts().to_dict() == {"train": 19280, "test": 13180}
-    halves = classes_by(split, index, "tune", "coarse")
-    assert len(halves["train"]) == len(halves["validation"]) == 15
-    assert not halves["train"] & halves["validation"]
-    letters = classes_by(split, index, "final", "fine")
-    assert (len(letters["train"]), len(letters["test"])) == (964, 659)
-
-
 def split_of(final, tune="", **columns):
     roles = {"t": "train", "e": "test", "s": "seen", "q": "query", "g": "gallery", "u": "unused", "v": "validation"}
     table = {"index": range(len(final)), "final": [roles[sign] for sign in final]}
@@ -290,7 +211,3 @@ def test_identical_images_on_both_sides_are_counted(split, copies, text):
     said = splits.crossing(copies, split, np.array([0, 0, 1, 2]))
     assert (said == "") == (text == "")
     assert said.startswith(f"identical images: {text}" if text else "")
-
-
-def test_without_a_difference_no_label_is_called_another():
-    assert splits.crossing([[0, 1]], split_of("ts"), np.array([0, 0])) == "identical images: 1 in both train and seen"

@@ -96,13 +96,6 @@ def test_images_of_an_array_in_the_order_of_rows(batch):
     torch.testing.assert_close(everything[rows], found)
 
 
-def test_images_of_a_mapped_file(tmp_path):
-    np.save(tmp_path / "x.npy", PIXELS)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    model = network()
-    assert torch.equal(embed_images(model, mapped, augment=augment), embed_images(model, PIXELS, augment=augment))
-
-
 @pytest.mark.parametrize(("side", "expected"), [(2, [20]), (512, [2] * 10), (2048, [1] * 20)])
 def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
     images = np.broadcast_to(np.uint8(1), (20, side, side, 3))
@@ -114,11 +107,6 @@ def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
 
     embed_images(model, images, augment=augment)
     assert sizes == expected
-
-
-def test_no_images_is_an_error():
-    with pytest.raises(ValueError, match="0 images"):
-        embed_images(network(), PIXELS, np.arange(0), augment=augment)
 
 
 @pytest.mark.gpu

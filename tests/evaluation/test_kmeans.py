@@ -6,9 +6,8 @@ import torch
 from sklearn.cluster import KMeans
 
 from dml.evaluation import Vectors, _search
-from dml.evaluation._kmeans_start import exchange, plus_plus
 from dml.evaluation.clustering import contingency
-from dml.evaluation.kmeans import STARTS, Nearest, _means, _update, kmeans
+from dml.evaluation.kmeans import STARTS, Nearest, _update, kmeans
 from dml.evaluation.metrics.f1 import F1
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
@@ -116,14 +115,6 @@ def test_as_many_clusters_as_points_are_the_points():
         np.testing.assert_array_equal(kmeans(Vectors(x), k), np.arange(30))
 
 
-def test_an_empty_cluster_takes_half_of_the_largest():
-    points = torch.cat([torch.eye(4)[:1].repeat(8, 1), torch.eye(4)[1:2]])
-    centres = _means(points, torch.tensor([0] * 8 + [1]), 3, spherical=False)
-    assert (centres[0] - centres[2]).abs().max() > 0
-    torch.testing.assert_close((centres[0] + centres[2]) / 2, points[0])
-    torch.testing.assert_close(centres[1], points[8])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -166,24 +157,6 @@ def test_the_backends_find_the_same_clusters(normalize):
     x = (2 * rng.normal(size=(30, 6))[rng.integers(30, size=500)] + 0.2 * rng.normal(size=(500, 6))).astype(np.float32)
     first, second = (kmeans(Vectors(x, normalize), 30, seed=3, backend=backend) for backend in ("torch", "faiss"))
     np.testing.assert_array_equal(first, second)
-
-
-def test_the_start_owns_the_nearest_points():
-    points = torch.randn(300, 5, generator=torch.Generator().manual_seed(0))
-    start = plus_plus(points, 30, torch.Generator().manual_seed(0))
-    assert len(set(start.rows.tolist())) == 30
-    torch.testing.assert_close(start.owner, torch.cdist(points, points[start.rows]).argmin(1))
-
-
-def test_a_centre_too_many_in_one_cluster_moves_to_one_without():
-    rng = np.random.default_rng(0)
-    points = torch.from_numpy((40 * np.eye(4)[np.arange(80) // 20] + rng.normal(size=(80, 4))).astype(np.float32))
-    centres = points[[0, 5, 20, 40]].clone()  # two in the first cluster, none in the last
-    distances, found = torch.cdist(points, centres).square().sort(dim=1)
-    assert exchange(points, centres, found[:, :2], distances[:, :2], torch.Generator().manual_seed(0))
-    assert sorted((torch.cdist(centres, 40 * torch.eye(4)).argmin(1)).tolist()) == [0, 1, 2, 3]
-    distances, found = torch.cdist(points, centres).square().sort(dim=1)
-    assert not exchange(points, centres, found[:, :2], distances[:, :2], torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("count", [1, 2])

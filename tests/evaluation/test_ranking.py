@@ -58,12 +58,6 @@ def test_far_from_the_origin(backend):
     np.testing.assert_array_equal(order(x, 6, backend, False), reference(x, 6, False))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_all_the_same_is_index_order(backend):
-    x = np.full((200, 7), 0.3, dtype=np.float32)
-    np.testing.assert_array_equal(order(x, 4, backend), np.tile(np.arange(4), (200, 1)))
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("spread", [3e-8, 1e-6])
 @pytest.mark.parametrize("n", [600, 2400])
@@ -94,13 +88,6 @@ def test_ties_do_not_change_another_levels_ranks():
     assert both == {f"{level}/map": evaluate(x, labels[level], ["map"])["map"] for level in labels}
 
 
-def test_more_candidates_are_asked_for_before_a_whole_row(monkeypatch):
-    """Groups of 20 duplicates need no order of the whole gallery."""
-    monkeypatch.setattr(ExactDistances, "order", lambda *_: pytest.fail("no row needs the whole ranking"))
-    x = np.repeat(np.random.default_rng(0).normal(size=(120, 16)), 20, axis=0).astype(np.float32)
-    assert (order(x, 5, "torch") == 20 * (np.arange(2400)[:, None] // 20) + np.arange(5)).all()
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_long_vector_leaves_no_doubt_about_the_others(backend, monkeypatch):
     x = np.random.default_rng(0).normal(size=(700, 8)).astype(np.float32)
@@ -113,28 +100,6 @@ def test_one_long_vector_leaves_no_doubt_about_the_others(backend, monkeypatch):
     assert set(ordered) <= {13}
 
 
-def test_only_duplicates_and_near_ties_are_computed_again(monkeypatch):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(500, 64)).astype(np.float32)
-    asked = []
-    exact = Vectors.exact
-    monkeypatch.setattr(Vectors, "exact", lambda self, a, b: asked.append(len(a)) or exact(self, a, b))
-    monkeypatch.setattr(ExactDistances, "order", lambda *_: pytest.fail("no row needs the whole ranking"))
-    order(x, 5, "torch")
-    assert sum(asked) < 500 * 5 * 0.05
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_nearly_collapsed_embeddings_are_not_compared_pair_by_pair(backend, monkeypatch):
-    """Float32 tells no two of them apart; float64 products do, at a fraction of the cost."""
-    rng = np.random.default_rng(0)
-    x = (rng.normal(size=16) + 1e-4 * rng.normal(size=(400, 16))).astype(np.float32)
-    asked, exact = [], Vectors.exact
-    monkeypatch.setattr(Vectors, "exact", lambda self, a, b: asked.append(len(a)) or exact(self, a, b))
-    np.testing.assert_array_equal(order(x, 30, backend), reference(x, 30, True))
-    assert sum(asked) < 400
-
-
 def test_gallery_in_tiles_and_queries_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(301, 5)).astype(np.float32)
@@ -144,29 +109,6 @@ def test_gallery_in_tiles_and_queries_in_blocks(monkeypatch):
     monkeypatch.setattr(ranking, "CHUNK", 301 * 3)
     np.testing.assert_array_equal(order(x, 7, "torch"), expected)
     np.testing.assert_array_equal(order(x, 301, "torch"), reference(x, 301, True))
-
-
-def test_query_and_gallery_are_places_in_the_gallery():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(90, 5)).astype(np.float32)
-    queries, gallery = np.arange(90) < 20, np.arange(90) >= 15
-    full = reference(x, 90, True)
-    expected = [[g - 15 for g in full[q] if g >= 15][:4] for q in range(20)]
-    np.testing.assert_array_equal(order(x, 4, "auto", queries=queries, gallery=gallery), expected)
-
-
-def test_relevance_counts_and_ignores():
-    labels, cameras = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 0, 1, 0])
-    everyone = np.arange(6)
-    np.testing.assert_array_equal(Relevance(labels, None, everyone, everyone).positives, [2, 2, 2, 1, 1, 0])
-    np.testing.assert_array_equal(Relevance(labels, cameras, everyone, everyone).positives, [1, 1, 2, 1, 1, 0])
-    apart = Relevance(labels, None, np.array([0, 5]), np.array([1, 2, 3, 4]))
-    np.testing.assert_array_equal(apart.positives, [2, 0])
-
-
-def test_unknown_backend_lists_the_choices():
-    with pytest.raises(ValueError, match="auto, faiss, torch"):
-        _search.choose("annoy", torch.device("cpu"))
 
 
 def test_without_faiss(monkeypatch):

@@ -90,7 +90,7 @@ def test_low_precision_is_judged_in_float32(name, tools, make):
             assert torch.equal(three(half.float(), labels), expected)
 
 
-@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-13, 1e19, 1e30])
+@pytest.mark.parametrize("scale", [1e-37, 1e30])
 def test_rows_of_any_length_are_judged_alike(name, scale, tools, make):
     one, two = make(name), make(name)
     for embeddings, labels, _ in tools.noisy_batches(8):

@@ -46,8 +46,3 @@ def test_large_exponents_do_not_overflow(check):
     value, (gradient,) = check.value_and_gradient(lambda e: loss(e, y), 20 * x)
     assert torch.isfinite(value)
     assert torch.isfinite(gradient).all()
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="negative_cost"):
-        dml.losses.build("binomial_deviance", negative_cost=0)

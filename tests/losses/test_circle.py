@@ -32,16 +32,3 @@ def test_against_a_loop(check, margin, gamma, normalize):
     loss = dml.losses.build("circle", margin=margin, gamma=gamma, normalize=normalize)
     for tuples in check.forms(y, 0).values():
         check.equal(loss, naive(check, y, tuples, margin, gamma, normalize), x, y, tuples)
-
-
-@pytest.mark.parametrize("sizes", [(4,) * 6, (2,) * 16, (8, 8)])
-def test_against_pytorch_metric_learning(check, sizes):
-    losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(1, sizes=sizes, duplicates=False)
-    check.equal(dml.losses.build("circle"), lambda e: losses.CircleLoss(m=0.4, gamma=80)(e, y), x, y)
-
-
-@pytest.mark.parametrize("settings", [{"margin": 1.5}, {"gamma": 0}])
-def test_refuses_what_it_cannot_do(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        dml.losses.build("circle", **settings)

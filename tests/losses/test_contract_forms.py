@@ -64,20 +64,6 @@ def test_masks_of_another_batch_are_an_error(check, case):
                 call(x, y, (positives, change(negatives)))
 
 
-@pytest.mark.parametrize(
-    "miner", ["TripletMarginMiner", "MultiSimilarityMiner", "BatchHardMiner", "DistanceWeightedMiner"]
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_takes_what_pytorch_metric_learning_mines(check, miner):
-    miners = pytest.importorskip("pytorch_metric_learning.miners")
-    x, y = check.contract_batch()
-    tuples = getattr(miners, miner)()(x, y)
-    for case in check.cases():
-        value, gradient = check.run(case.build(), x, y, tuples)
-        assert torch.isfinite(value)
-        assert torch.isfinite(gradient).all()
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_loss_of_another_package(check):
     losses = pytest.importorskip("pytorch_metric_learning.losses")

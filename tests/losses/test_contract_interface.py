@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -12,18 +13,7 @@ import dml.losses
 from dml import discovery
 from dml.config import TrainingSection
 from dml.losses import own_rate_of
-from dml.protocols import Loss
 from dml.types import Choice, LogUniform, Uniform
-
-
-def test_describes_itself(case):
-    loss = case.build()
-    assert isinstance(loss, Loss)
-    assert isinstance(type(loss).version, int)
-    assert loss.uses_tuples in (True, False)
-    assert loss.takes_padding is True
-    assert loss.stats == {}
-    assert all(isinstance(key, str) for key in loss.mining)
 
 
 def test_its_search_space_is_of_its_settings(case):
@@ -44,12 +34,15 @@ def test_its_default_lies_in_its_search_space_or_its_file_says_why_not(case):
         else:
             assert space.low < space.high
             inside = space.low <= defaults[key] <= space.high
-        assert inside or f"{key}: the default" in inspect.getdoc(inspect.getmodule(case.part))
+        assert (
+            inside
+            or f"{key}: the default" in f"{inspect.getdoc(inspect.getmodule(case.part))}{inspect.getdoc(case.part)}"
+        )
 
 
 def test_its_file_says_where_its_ranges_are_from(case):
     if case.name in discovery.names("dml.losses") and case.part.search_space:
-        assert "Search space: " in inspect.getmodule(case.part).__doc__
+        assert "Search space: " in f"{inspect.getmodule(case.part).__doc__}{case.part.__doc__}"
 
 
 def test_the_rate_of_its_own_parameters_has_a_range_if_it_has_any(case):
@@ -173,11 +166,6 @@ def test_an_unknown_loss_lists_the_choices():
         dml.losses.build("triplett")
 
 
-@pytest.mark.parametrize("name", discovery.names("dml.losses"))
-def test_its_class_is_an_attribute_of_the_package(name):
-    assert getattr(dml.losses, discovery.class_name(name)) is discovery.find("dml.losses", name)
-
-
 def test_a_trials_values_are_filled_in_unless_set():
     loss = dml.losses.build_for("margin", {"normalize": True}, num_classes=7, embedding_size=3, normalize=False)
     assert loss.beta.shape == (7,)
@@ -186,3 +174,64 @@ def test_a_trials_values_are_filled_in_unless_set():
     assert dml.losses.build_for("triplet", {}, num_classes=7, normalize=None).normalize is True
     with pytest.raises(ValueError, match="num_classes"):
         dml.losses.build_for("margin", {})
+
+
+CENTRES = {"num_classes": 6, "embedding_size": 6}
+NO_MARGINS = (math.nan, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("binomial_deviance", {"negative_cost": 0}, "negative_cost"),
+        ("bootstrap_softmax", CENTRES | {"beta": 1.5}, "beta"),
+        ("bootstrap_softmax", CENTRES | {"form": "both"}, "form"),
+        ("circle", {"margin": 1.5}, "margin"),
+        ("circle", {"gamma": 0}, "gamma"),
+        ("contrastive", {"form": "cosine"}, "form.*hadsell, squared.*'cosine'"),
+        ("generalized_softmax", CENTRES | {"q": 0}, "q"),
+        ("histogram", {"bins": 1}, "bins"),
+        ("info_nce", {"form": "out"}, "form: expected one of nt_xent, supcon_out, supcon_in; got 'out'"),
+        ("info_nce", {"temperature": 0}, "temperature"),
+        ("margin", {}, "num_classes"),
+        ("margin", {"beta_per": "sample"}, "beta_per.*class, all, none.*'sample'"),
+        ("multi_similarity", {"alpha": 0}, "alpha"),
+        ("multi_similarity", {"synthesis": "loop", "normalize": False}, "normalize=True"),
+        ("proxy_anchor", CENTRES | {"alpha": 0}, "alpha"),
+        ("proxy_anchor", CENTRES | {"margin": -1}, "margin"),
+        ("proxy_nca", CENTRES | {"scale": 0}, "scale"),
+        ("quadruplet", {"margin2": -1}, "margin2"),
+        *(("recall_at_k", {"ks": ks}, "ks") for ks in ((), (0,), (1.5,), (math.inf,), (None,), "12")),
+        ("recall_at_k", {"temperature": 0}, "temperature"),
+        ("smooth_ap", {"temperature": 0}, "temperature"),
+        ("soft_triple", CENTRES | {"gamma": 0}, "gamma"),
+        *(("soft_triple", CENTRES | {"merging": merging}, "merging") for merging in (-1, math.nan)),
+        ("trimmed", {"keep": 0}, "keep"),
+        ("trimmed", {"loss": "histogram"}, "'histogram' has no loss for each tuple.*triplet"),
+        ("trimmed", {"loss": {"name": "triplet", "margn": 1}}, "did you mean 'margin'"),
+        ("triplet", {"distance": "cosine"}, "distance.*euclidean, squared.*'cosine'"),
+        ("triplet", {"reduction": "max"}, "reduction"),
+        ("triplet", {"margin": -0.1}, "margin"),
+        ("triplet", {"synthesis": "loop", "normalize": False}, "normalize=True"),
+        ("triplet", {"synthesis": "lop"}, "expected one of none, loop, loop_linear, embedding_expansion, got 'lop'"),
+        *(
+            (name, settings, next(iter(settings)))
+            for name in ("lifted_hinge", "hphn_triplet")
+            for settings in ({"margin": -0.1}, {"margin": math.nan}, {"synthesis": "x"}, {"points": 0}, {"points": 1.5})
+        ),
+        *(
+            ("arcface", CENTRES | {key: value}, key)
+            for key, wrong in (("margin", 2.0), ("factor", 0.5), ("cosine_margin", -0.1), ("sampled", 0))
+            for value in (wrong, *NO_MARGINS)
+        ),
+        ("arcface", CENTRES | {"centers": 0}, "centers"),
+        *(
+            (name, CENTRES | {"margin": value}, "margin")
+            for name in ("proxy_anchor", "soft_triple")
+            for value in NO_MARGINS
+        ),
+    ],
+)
+def test_refuses_what_it_cannot_do(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        dml.losses.build(name, **settings)

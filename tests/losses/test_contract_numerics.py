@@ -76,15 +76,6 @@ def test_float16_with_loss_scaling(check, case):
     torch.testing.assert_close(scaled.float() / scale, wanted, rtol=2e-3, atol=2e-3 * float(wanted.abs().max()))
 
 
-def test_no_gradient_is_computed_under_no_grad(check, case):
-    x, y = check.contract_batch()
-    loss = case.build()
-    with torch.no_grad():
-        value = loss(x.requires_grad_(), y)
-    assert not value.requires_grad
-    torch.testing.assert_close(value, loss(x, y).detach())
-
-
 class _Sizes(TorchDispatchMode):
     """The largest number of entries of any tensor that an operation makes."""
 

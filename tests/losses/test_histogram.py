@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import pytest
 import torch
 
@@ -40,12 +38,6 @@ def test_against_a_loop(check, kind, bins):
         check.equal(loss, naive(check, *check.pair_lists(y, tuples), bins, normalize), x, y, tuples)
 
 
-def test_gradient_against_finite_differences(check):
-    x, y = check.batch(1, duplicates=False)
-    loss = dml.losses.build("histogram")
-    assert torch.autograd.gradcheck(lambda e: loss(e, y), (x.requires_grad_(),), eps=1e-7, atol=1e-5)
-
-
 def test_uses_all_quadruplets(check):
     """As bins grow, it is the share of all (positive, negative) pairs of pairs whose negative is the more similar."""
     x, y = check.batch(2, sizes=(6, 4, 5, 1, 7), duplicates=False)
@@ -56,40 +48,6 @@ def test_uses_all_quadruplets(check):
     probability = (s_negative[:, None] > s_positive).double().mean()
     errors = [float((dml.losses.build("histogram", bins=b)(x, y) - probability).abs()) for b in (21, 201, 200_001)]
     assert errors[2] < 1e-4 < errors[0]
-
-
-@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence:UserWarning")
-@pytest.mark.parametrize("mined", [False, True])
-def test_equals_pytorch_metric_learning(check, mined):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(3, duplicates=False)
-    triples = tuple(t[t >= 0] for t in check.some_triples(y, 0)) if mined else None
-    theirs = losses.HistogramLoss(n_bins=100)  # places pairs in float32, whatever the embeddings
-    if mined:
-        check.equal(dml.losses.build("histogram", bins=101), lambda e: theirs(e, y, triples), x, y, triples, rtol=1e-5)
-    else:
-        # An anchor without a positive has no triple, so theirs leaves its negative pairs out.
-        x, y = check.batch(3, sizes=(4, 3, 2, 5), duplicates=False)
-        check.equal(dml.losses.build("histogram", bins=101), lambda e: theirs(e, y), x, y, rtol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_duplicate_images_are_no_error(check, dtype):
-    """s = 1, or 1 and a rounding error."""
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(4, 37, generator=g, dtype=dtype).repeat(8, 1)
-    y = torch.arange(4).repeat(8)
-    y[:4] = 0
-    value, (gradient,) = check.value_and_gradient(lambda e: dml.losses.build("histogram")(e, y), x)
-    assert torch.isfinite(value)
-    assert torch.isfinite(gradient).all()
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="bins"):
-        dml.losses.build("histogram", bins=1)
 
 
 def test_no_gradient_where_similarities_are_clamped(check):

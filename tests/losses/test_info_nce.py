@@ -37,28 +37,8 @@ def test_against_a_loop(check, form, temperature, normalize):
         check.equal(loss, naive(check, y, tuples, temperature, form, normalize), x, y, tuples)
 
 
-@pytest.mark.parametrize("sizes", [(4,) * 6, (2,) * 16, (8, 8)])
-@pytest.mark.parametrize(("form", "peer"), [("nt_xent", "NTXentLoss"), ("supcon_out", "SupConLoss")])
-def test_against_pytorch_metric_learning(check, form, peer, sizes):
-    losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(1, sizes=sizes, duplicates=False)
-    check.equal(
-        dml.losses.build("info_nce", temperature=0.1, form=form),
-        lambda e: getattr(losses, peer)(temperature=0.1)(e, y),
-        x,
-        y,
-    )
-
-
 def test_one_positive_an_anchor_makes_the_forms_equal(check):
     x, y = check.batch(2, sizes=(2,) * 6, duplicates=False)
     values = [dml.losses.build("info_nce", form=form)(x, y) for form in ("nt_xent", "supcon_out", "supcon_in")]
     torch.testing.assert_close(values[1], values[0])
     torch.testing.assert_close(values[2], values[0])
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match=r"form: expected one of nt_xent, supcon_out, supcon_in; got 'out'"):
-        dml.losses.build("info_nce", form="out")
-    with pytest.raises(ValueError, match="temperature"):
-        dml.losses.build("info_nce", temperature=0)

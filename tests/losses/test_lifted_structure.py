@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import pytest
 import torch
 
@@ -39,12 +37,3 @@ def test_a_pair_whose_ends_have_no_negative_costs_nothing(check):
     pairs.negatives[: len(y) // 2] = False
     loss = dml.losses.build("lifted_structure")
     check.equal(loss, naive(check, *check.pair_lists(y, pairs), 1.0, True), x, y, pairs)
-
-
-def test_equals_pytorch_metric_learning(check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(3, duplicates=False)
-    theirs = losses.LiftedStructureLoss(neg_margin=1, pos_margin=0)
-    check.equal(dml.losses.build("lifted_structure"), lambda e: theirs(e, y), x, y)

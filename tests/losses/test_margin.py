@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import pytest
 import torch
 
@@ -40,23 +38,6 @@ def test_against_a_loop(check, beta_per, reduction, kind):
         check.equal(loss, reference, x, y, tuples, parameters=learned)
 
 
-@pytest.mark.parametrize("classes", [None, 6])
-def test_equals_pytorch_metric_learning_on_drawn_triples(check, classes):
-    """A pair drawn twice counts twice, in theirs and in ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(4, duplicates=False)
-    y = y - 2**24
-    triples = tuple(t[t >= 0] for t in check.some_triples(y, 0, count=60))
-    theirs = losses.MarginLoss(margin=0.2, beta=1.2, learn_beta=True, num_classes=classes)
-    theirs.double()
-    ours = dml.losses.build("margin", beta_per="class" if classes else "all", num_classes=classes).double()
-    check.equal(
-        ours, lambda e: theirs(e, y, triples), x, y, triples, parameters=(ours.beta,), naive_parameters=(theirs.beta,)
-    )
-
-
 @pytest.mark.parametrize("beta_per", ["class", "all", "none"])
 def test_beta_is_part_of_the_checkpoint_learned_or_not(beta_per):
     saved = dml.losses.build("margin", beta=1.4, beta_per=beta_per, num_classes=3).state_dict()
@@ -65,10 +46,3 @@ def test_beta_is_part_of_the_checkpoint_learned_or_not(beta_per):
     fresh.load_state_dict(saved)
     assert torch.all(fresh.beta == 1.4)
     assert len(list(fresh.parameters())) == (beta_per != "none")
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="num_classes"):
-        dml.losses.build("margin")
-    with pytest.raises(ValueError, match=r"beta_per.*class, all, none.*'sample'"):
-        dml.losses.build("margin", beta_per="sample")

@@ -121,21 +121,6 @@ def test_half_precision_is_remembered_in_float32(check):
     assert two.memory._ring[0].rows.dtype == torch.float32
 
 
-def test_memory_grows_with_the_product_of_batch_and_entries_only(check):
-    """And nothing of the memory has a gradient."""
-    loss = dml.losses.build("info_nce", memory={"size": 5000, "warm_up": 0})
-    x, y = torch.randn(8, 4), torch.arange(8) % 2
-    loss(x, y)
-    leaf = x.clone().requires_grad_()
-    value = loss(leaf, y)
-    graph = value.grad_fn
-    assert sum(t.numel() for t in graph.saved_tensors) <= x.numel()
-    value.backward()
-    assert leaf.grad.shape == x.shape
-    assert not loss.memory._ring[0].rows.requires_grad
-    copy.deepcopy(loss)(x, y)
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

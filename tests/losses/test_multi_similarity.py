@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import pytest
 import torch
 
@@ -35,18 +33,6 @@ def test_against_a_loop(check, kind, alpha, beta, base):
         check.equal(loss, naive(check, *check.pair_lists(y, tuples), alpha, beta, base, normalize), x, y, tuples)
 
 
-@pytest.mark.parametrize("mined", [False, True])
-def test_equals_pytorch_metric_learning(check, mined):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("pytorch_metric_learning")
-        from pytorch_metric_learning import losses, miners
-    x, y = check.batch(2)
-    tuples = miners.MultiSimilarityMiner(epsilon=0.1)(x, y) if mined else None
-    theirs = losses.MultiSimilarityLoss(alpha=2, beta=50, base=0.5)
-    check.equal(dml.losses.build("multi_similarity"), lambda e: theirs(e, y, tuples), x, y, tuples)
-
-
 def test_large_similarities_do_not_overflow(check):
     x, y = check.batch(0, dtype=torch.float32)
     value, (gradient,) = check.value_and_gradient(
@@ -54,8 +40,3 @@ def test_large_similarities_do_not_overflow(check):
     )
     assert torch.isfinite(value)
     assert torch.isfinite(gradient).all()
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="alpha"):
-        dml.losses.build("multi_similarity", alpha=0)

@@ -47,8 +47,3 @@ def test_one_class_is_no_loss():
     value.backward()
     assert value == 0
     assert torch.all(x.grad == 0)
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="scale"):
-        dml.losses.build("proxy_nca", num_classes=2, embedding_size=3, scale=0)

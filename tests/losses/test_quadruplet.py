@@ -58,18 +58,6 @@ def test_all_triples_mean_the_same_as_no_tuples(check):
     torch.testing.assert_close(loss(x, y, triples), loss(x, y))
 
 
-def test_two_classes_have_no_quadruplets(check):
-    x, y = check.batch(0, sizes=(4, 5))
-    positives, negatives = check.pair_lists(y)
-    triples = [(a, p, n) for a, p in positives for b, n in negatives if a == b]
-    check.equal(dml.losses.build("quadruplet"), naive(check, y, positives, triples, 0.2, 0.1, True), x, y)
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="margin2"):
-        dml.losses.build("quadruplet", margin2=-1)
-
-
 @pytest.mark.parametrize("way", ["host", "device"])
 def test_with_two_classes_rounding_is_no_gradient(check, monkeypatch, way):
     """No quadruplet exists, so the loss is that of the triplets, at the size at which float32 distances differ."""

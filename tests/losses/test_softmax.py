@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import warnings
-
 import pytest
 import torch
 
@@ -28,17 +26,3 @@ def test_against_a_loop(check, normalize, normalized):
         return total / len(e)
 
     check.equal(loss, naive, x, y, parameters=tuple(loss.parameters()))
-
-
-def test_equals_pytorch_metric_learning(check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(1)
-    y = y - 2**24
-    theirs = losses.NormalizedSoftmaxLoss(num_classes=6, embedding_size=6, temperature=0.05)
-    theirs.double()
-    ours = dml.losses.build("softmax", num_classes=6, embedding_size=6).double()
-    with torch.no_grad():
-        ours.weight.copy_(theirs.W.T)
-    check.equal(ours, lambda e: theirs(e, y), x, y)

@@ -160,13 +160,6 @@ def test_degenerate_batches_are_finite(kind, points, x, y):
         assert leaf.grad.isfinite().all()
 
 
-def test_midway_between_opposite_samples_stands_the_first():
-    x = torch.eye(3, dtype=torch.float64)
-    x = torch.stack([x[0], -x[0], x[1], x[2]])
-    found = synthesis.hardest(x, torch.tensor([0, 0, 1, 1]), "embedding_expansion", points=1)
-    assert found.negative[0, 1].item() == pytest.approx(2**0.5)
-
-
 @pytest.mark.parametrize("kind", synthesis.SYNTHESES)
 def test_nothing_waits_for_the_device(kind):
     """Shapes follow from N alone: it runs on tensors that have no values."""
@@ -205,17 +198,3 @@ def test_cuda_gives_the_same_and_does_not_wait(kind, without_waiting):
             near.distance.sum().backward()
         results.append((near.distance.detach().cpu(), leaf.grad.cpu()))
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (("lop", 2, True), "synthesis: expected one of none, loop, loop_linear, embedding_expansion, got 'lop'"),
-        (("embedding_expansion", 0, True), "points: expected a whole number of at least 1, got 0"),
-        (("embedding_expansion", 1.5, True), "points"),
-        (("loop", 2, False), "normalize=True"),
-    ],
-)
-def test_refuses(settings, message):
-    with pytest.raises(ValueError, match=message):
-        synthesis.check(*settings)

@@ -90,11 +90,3 @@ def test_multi_similarity(check, kind, mined):
     loss = dml.losses.build("multi_similarity", synthesis=kind)
     torch.testing.assert_close(loss(x, y, tuples), expected / len(y), rtol=1e-5, atol=1e-7)
     assert torch.autograd.gradcheck(lambda e: loss(e, y, tuples), (x.requires_grad_(),), eps=1e-6, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["triplet", "multi_similarity"])
-def test_refuses_what_it_cannot_do(name):
-    with pytest.raises(ValueError, match="normalize=True"):
-        dml.losses.build(name, synthesis="loop", normalize=False)
-    with pytest.raises(ValueError, match="embedding_expansion"):
-        dml.losses.build(name, synthesis="lop")

@@ -60,19 +60,6 @@ def test_with_all_kept_it_is_the_mean_of_the_wrapped_loss(check, name):
     check.equal(trimmed, lambda e: plain(e, y), x, y)
 
 
-def test_what_it_wraps_is_in_the_checkpoint():
-    assert "loss.beta" in dml.losses.build("trimmed", loss="margin", num_classes=3).state_dict()
-
-
-def test_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="keep"):
-        dml.losses.build("trimmed", keep=0)
-    with pytest.raises(ValueError, match=r"'histogram' has no loss for each tuple.*triplet"):
-        dml.losses.build("trimmed", loss="histogram")
-    with pytest.raises(ValueError, match="did you mean 'margin'"):
-        dml.losses.build("trimmed", loss={"name": "triplet", "margn": 1})
-
-
 def test_mining_shares_what_the_wrapped_loss_shares():
     loss = dml.losses.build("trimmed", loss={"name": "triplet", "margin": 0.35, "distance": "squared"})
     assert dict(loss.mining) == {"margin": 0.35, "distance": "squared"}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 
 import pytest
 import torch
@@ -97,27 +96,3 @@ def test_masks_that_are_not_all_pairs(check):
     check.equal(
         loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, Tuples(*torch.tensor(triples).T)
     )
-
-
-@pytest.mark.parametrize(("distance", "swap"), [("euclidean", False), ("euclidean", True), ("squared", False)])
-def test_equals_pytorch_metric_learning(check, distance, swap):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        distances = pytest.importorskip("pytorch_metric_learning.distances")
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-    x, y = check.batch(5, sizes=(6, 6, 6, 3, 1), duplicates=False)
-    power = 2 if distance == "squared" else 1
-    theirs = losses.TripletMarginLoss(margin=0.2, swap=swap, distance=distances.LpDistance(power=power))
-    ours = dml.losses.build("triplet", distance=distance, swap=swap)
-    check.equal(ours, lambda e: theirs(e, y), x, y)
-
-
-def test_refuses_what_it_does_not_know():
-    with pytest.raises(ValueError, match=r"distance.*euclidean, squared.*'cosine'"):
-        dml.losses.build("triplet", distance="cosine")
-    with pytest.raises(ValueError, match="reduction"):
-        dml.losses.build("triplet", reduction="max")
-    with pytest.raises(ValueError, match="margin"):
-        dml.losses.build("triplet", margin=-0.1)
-    with pytest.raises(ValueError, match="did you mean 'margin'"):
-        dml.losses.build("triplet", margn=0.1)

@@ -28,16 +28,6 @@ def test_every_setting_goes_with_every_pair():
     )
     assert isinstance(mine, PolicyMiner)
     assert (mine.normalize, mine.distance, mine.padded, mine.max_per_class) == (False, "squared", True, 4)
-    assert repr(mine) == "PolicyMiner(Easy, Hard, distance='squared', padded=True)"
-
-
-def test_settings_reach_their_policies():
-    settings = {"margin": 0.3, "window": True, "epsilon": 0.2, "cutoff": 0.4, "max_distance": 1.3}
-    semihard = build(positives="multi_similarity", negatives="semihard_random", **settings)
-    assert semihard.positives.epsilon == 0.2
-    assert (semihard.negatives.margin, semihard.negatives.window) == (0.3, True)
-    weighted = build(positives="all", negatives="distance_weighted", **settings).negatives
-    assert (weighted.cutoff, weighted.max_distance) == (0.4, 1.3)
 
 
 def test_known_settings():
@@ -117,11 +107,6 @@ def test_what_is_wrong_is_said(settings, message):
 def test_a_name_that_is_no_path():
     with pytest.raises(ValueError, match=r"dotted path.*'easy'.*positives \(all, easy"):
         build("easy")
-
-
-def test_a_policy_by_its_dotted_path():
-    mine = build(positives="dml.miners.positives.easy.Easy", negatives="hard")
-    assert isinstance(mine, PolicyMiner)
 
 
 @pytest.mark.parametrize(

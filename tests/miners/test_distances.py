@@ -106,14 +106,6 @@ def test_distances_beyond_the_last_bin_and_settings():
         PairDistances(high=0)
 
 
-def test_embeddings_that_are_not_finite_are_counted_in_some_bin():
-    distances = PairDistances(bins=4)
-    x = torch.full((4, 2), float("nan"))
-    labels = torch.tensor([0, 0, 1, 1])
-    distances.update(x, labels, Tuples(torch.tensor([0]), torch.tensor([1]), torch.tensor([2])))
-    assert float(distances.negatives.drawn.sum()) == float(distances.positives.drawn.sum()) == 1
-
-
 @pytest.mark.parametrize("form", ["padded", "pairs", "four"])
 def test_nothing_waits_for_the_device(form, tools):
     """Fake tensors have no values, so an operation that needs one on the host raises."""
@@ -132,12 +124,3 @@ def test_nothing_waits_for_the_device(form, tools):
         assert seen.negatives.drawn.shape == (100,)
         with pytest.raises(RuntimeError):
             bool(classes.sum())
-
-
-def test_all_pairs_count_as_their_triples(tools):
-    embeddings, labels = tools.random_batch(2)
-    as_pairs, as_triples = PairDistances(), PairDistances()
-    as_pairs.update(embeddings, labels, build(positives="all", negatives="all", padded=True)(embeddings, labels))
-    as_triples.update(embeddings, labels, build(positives="all", negatives="all", padded=False)(embeddings, labels))
-    assert as_pairs.counts() == as_triples.counts()
-    assert as_pairs.positives.drawn.sum() > 0

@@ -61,11 +61,3 @@ def test_what_is_no_tuple_of_indices():
         ForeignMiner(lambda x, y: (y, y))(torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(ValueError, match="expected 3 or 4 tensors of indices, got Tensor"):
         ForeignMiner(lambda x, y: y)(torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
-
-
-@pytest.mark.parametrize("name", ["TripletMarginLoss", "ContrastiveLoss", "MultiSimilarityLoss", "CircleLoss"])
-def test_ours_in_its_losses(name, tools):
-    embeddings, labels = tools.random_batch(3, dtype=torch.float32)
-    tuples = build(positives="easy", negatives="semihard_random")(embeddings, labels, generator=generator())
-    value = getattr(losses, name)()(embeddings, labels, tuples)
-    assert value.isfinite()

@@ -50,7 +50,7 @@ def test_a_common_offset_changes_no_tuple(positives, negatives, tools):
     assert shifted == mined(mine, embeddings, labels, tools)
 
 
-@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-13, 1e19, 1e30])
+@pytest.mark.parametrize("scale", [1e-37, 1e30])
 @pytest.mark.parametrize(("positives", "negatives"), PAIRS)
 def test_normalised_rows_of_any_length(positives, negatives, scale, tools):
     """Lengths that differ by 1e60 in one batch change no tuple."""
@@ -62,7 +62,7 @@ def test_normalised_rows_of_any_length(positives, negatives, scale, tools):
     assert mined(mine, embeddings * some, labels, tools) == expected
 
 
-@pytest.mark.parametrize("dimension", [2, 8, 512])
+@pytest.mark.parametrize("dimension", [2, 512])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_embeddings_are_at_distance_zero(dimension, dtype, tools):
     """Beside an outlier and after an offset: a duplicate in another class is not beyond the positive."""

@@ -51,13 +51,6 @@ def test_each_other_sample_is_as_likely():
     assert (counts[1:5] > 30).all()
 
 
-def test_a_class_of_two_has_no_other_sample():
-    labels = torch.arange(5).repeat_interleave(2)
-    a, _, n = mined("negatives", 1.0, labels=labels, negatives="random")
-    assert len(a)
-    assert (labels[a] != labels[n]).all()
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -70,10 +63,3 @@ def test_a_class_of_two_has_no_other_sample():
 def test_bad_settings(settings, said):
     with pytest.raises(ValueError, match=said):
         WrongPairs(**settings)
-
-
-def test_a_study_builds_it_by_its_path():
-    miner = miners.build("dml.miners.wrong_pairs.WrongPairs", wrong="positives", share=0.5)
-    found = [miner(EMBEDDINGS, LABELS, generator=torch.Generator().manual_seed(3)) for _ in range(2)]
-    assert all(map(torch.equal, *found))
-    assert int(miner.stats["tuples"]) == len(found[0].anchors)

@@ -130,13 +130,6 @@ def test_a_foreign_backbone_has_the_defaults_and_keeps_its_own(monkeypatch):
     assert network(torch.ones(2, 1, 4, 4)).shape == (2, 2)
 
 
-def test_parts_are_attributes_of_the_package():
-    from dml.models import SmallConv
-
-    assert models.SmallConv is SmallConv is models.find("small_conv")
-    assert {"SmallConv", "build", "find"} <= set(dir(models))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

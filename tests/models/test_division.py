@@ -186,29 +186,6 @@ def test_dropout_that_forward_computes_is_active_only_in_training():
     assert (network.eval()(maps) == 0).float().mean() < 0.9 * dropped
 
 
-def test_frozen_batch_norm_stays_frozen_and_copies_are_independent():
-    network = FromBlock(
-        build("torchvision", {"name": "resnet18", "frozen_batch_norm": True, **OFFLINE}), "layer4", SHAPE
-    )
-    assert not any(m.training for m in network.modules() if isinstance(m, nn.BatchNorm2d))
-    maps = torch.randn(2, 256, 2, 2)
-    before = network.eval()(maps)
-    other = copy.deepcopy(network)
-    with torch.no_grad():
-        other.backbone.network.layer4[0].conv1.weight.zero_()
-        other.backbone.network.conv1.weight.zero_()
-    assert torch.equal(network(maps), before)
-    assert not torch.equal(other.eval()(maps), before)
-
-
-def test_the_beginning_of_a_name_is_its_first_block(images):
-    network = build("torchvision", {"name": "resnet18", **OFFLINE})
-    assert torch.equal(models.BeforeBlock(network, "layer4")(images), models.BeforeBlock(network, "layer4.0")(images))
-    assert torch.equal(models.BeforeBlock(network, "conv1")(images), images)
-    vit = build("timm", {"name": "vit_tiny_patch16_224", "arguments": VIT, **OFFLINE})
-    assert torch.equal(models.BeforeBlock(vit, "blocks")(images), models.BeforeBlock(vit, "blocks.0")(images))
-
-
 class Branches(nn.Module):
     """Two branches that join at the end, after one common layer."""
 
@@ -262,14 +239,6 @@ def test_an_impossible_block_lists_the_choices(name, settings, block, message):
     models.check_block("small_conv", {"width": 2}, "layers.3")
 
 
-POOLED = [
-    *(("torchvision", {"name": name}) for name in ("mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny")),
-    *(("torchvision", {"name": name}) for name in ("shufflenet_v2_x0_5", "mobilenet_v3_small", "swin_t")),
-    *(("timm", {"name": name, "arguments": TIMM[name]}) for name in ("swin_tiny_patch4_window7_224", "convnext_atto")),
-    *(("timm", {"name": name, "arguments": TIMM[name]}) for name in ("vit_tiny_patch16_384", "tf_efficientnet_lite0")),
-]
-
-
 @pytest.mark.parametrize(("name", "settings"), NAMED)
 def test_layers_are_what_their_blocks_get(name, settings):
     made, images = build(name, settings), torch.rand(2, *SHAPE)
@@ -286,14 +255,3 @@ def test_layers_are_what_their_blocks_get(name, settings):
                 assert any(torch.allclose(part, nn.functional.normalize(mean), atol=1e-5) for mean in means)
     assert sum(layers.widths.values()) == layers.features
     assert len(layers.widths) <= 5
-
-
-def test_layers_of_convolutions_and_of_a_transformer():
-    lite = build("timm", {"name": "tf_efficientnet_lite0", **OFFLINE})
-    names = ["last layer", "last layer, GeM", "before blocks.5.0", "before blocks.6.0", "before conv_head"]
-    assert list(models.Layers(lite, SHAPE).widths) == names
-    vit = build("timm", {"name": "vit_tiny_patch16_224", "arguments": {**VIT, "depth": 8}, **OFFLINE})
-    layers = models.Layers(vit, SHAPE).eval()
-    assert list(layers.widths) == ["last layer", "last layer, mean", "before blocks.4", "before blocks.6"]
-    side = models.build("side_by_side", embedding_size=1, image_size=PIXELS, backbones=["small_conv", "small_conv"])
-    assert list(models.Layers(side.backbone, SHAPE).widths) == ["last layer"]

@@ -67,14 +67,6 @@ def test_statistics_of_timms_weights(name):
     assert part.statistics(name=name, pretrained=False) is part.statistics(name="no_such") is None
 
 
-def test_statistics_of_torchvisions_weights():
-    part = discovery.find("dml.models", "torchvision")
-    expected = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
-    for name in ("resnet50", "googlenet", "inception_v3"):
-        assert part.statistics(name=name, frozen_batch_norm=True) == expected
-    assert part.statistics(pretrained=False) is part.statistics(name="no_such") is None
-
-
 def test_small_conv_averages_over_the_parts_of_a_grid():
     """Equal parts: their mean is the mean of the image, and a picture that is moved to another part changes it."""
     torch.manual_seed(0)

@@ -49,13 +49,6 @@ def test_against_the_definition(size, kernel, stride):
         torch.testing.assert_close(layers[1](image)[0, 0], largest)
 
 
-def test_layers_that_do_not_pad_or_have_no_stride_stay():
-    layers = nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), nn.Conv2d(1, 1, 3, stride=2), nn.MaxPool2d(2), nn.ReLU())
-    before = list(layers)
-    pad_as_tensorflow(layers)
-    assert all(now is then for now, then in zip(layers, before, strict=True))
-
-
 def test_names_and_weights_stay_the_same():
     plain, same = (
         models.build("torchvision", embedding_size=2, name="resnet18", pretrained=False, padding=padding).eval()

@@ -106,8 +106,3 @@ def test_a_study_says_what_is_wrong_with_one_of_them(tmp_path, settings, message
     path.write_text(f"{text}training: {{backbone: {{name: side_by_side, settings: {{{settings}}}}}}}")
     with pytest.raises(ConfigError, match=rf"mine\.yaml:4: training.*{message}"):
         load_study(path)
-
-
-def test_they_are_no_chain_of_blocks():
-    with pytest.raises(ValueError, match="the backbone SideBySide cannot be divided"):
-        models.check_block("side_by_side", {"backbones": ["small_conv", "inception_bn"]}, "networks.0.layers.3")

@@ -14,7 +14,6 @@ TIMM = [
     *("repghostnet_050", "fasternet_t0", "inception_next_atto", "mambaout_femto", "efficientvit_m0"),
     *("test_vit", "test_convnext", "test_efficientnet", "resnet10t"),
 ]
-LARGE = ["vgg11", "hgnet_tiny", "fbnetv3_b", "lcnetv2_base", "cpubone_b0_bfrobust"]  # built without memory
 
 
 def check(network, channels, side, device="cpu"):
@@ -27,13 +26,6 @@ def check(network, channels, side, device="cpu"):
 @pytest.mark.parametrize("name", TIMM)
 def test_of_timms_networks(name):
     check(models.build("timm", embedding_size=4, image_size=224, name=name, pretrained=False), 3, 224)
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_without_memory_for_the_weights(name):
-    with torch.device("meta"):
-        network = models.build("timm", embedding_size=4, image_size=64, name=name, pretrained=False)
-    check(network, 3, 64, "meta")
 
 
 @pytest.mark.parametrize("pooling", ["catavgmax", "avgmax", "max"])

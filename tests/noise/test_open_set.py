@@ -32,14 +32,6 @@ def test_too_few_classes():
         noise.build("open_set", rate=0.9).corrupt(np.arange(100) % 4, 0)
 
 
-@pytest.mark.parametrize("sizes", [[4, 4, 4], [17, 17, 16], [1, 1, 1]])
-def test_less_than_one_stranger_changes_nothing(sizes):
-    labels = np.repeat(np.arange(3), sizes)
-    observed, flipped = noise.build("open_set", rate=0.01).corrupt(labels, 0)
-    assert (observed == labels).all()
-    assert not flipped.any()
-
-
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 0.6])
 @pytest.mark.parametrize("seed", range(10))
 def test_no_class_outside_is_needless_and_few_samples_are_left_out(rate, seed):
@@ -53,18 +45,3 @@ def test_no_class_outside_is_needless_and_few_samples_are_left_out(rate, seed):
     for number in outside:
         fewer = sizes[outside].sum() - sizes[number]
         assert fewer < round(rate / (1 - rate) * (len(labels) - fewer))
-
-
-def test_a_large_class_does_not_go_outside_for_two_strangers():
-    labels = np.repeat(np.arange(4), [1, 1, 1, 97])
-    for seed in range(10):
-        observed, flipped = noise.build("open_set", rate=0.02).corrupt(labels, seed)
-        assert flipped.sum() == 2
-        assert (observed >= 0).all()
-
-
-def test_one_large_class_outside_is_enough():
-    labels = np.repeat(np.arange(4), [1, 1, 1, 97])
-    for seed in range(10):
-        observed, flipped = noise.build("open_set", rate=0.5).corrupt(labels, seed)
-        assert (flipped.sum(), (observed >= 0).sum()) == (3, 6)

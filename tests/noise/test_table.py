@@ -24,12 +24,6 @@ def test_table_has_every_model_rate_and_seed(tools):
         assert (part["flipped"] == expected.flipped).all()
 
 
-def test_table_survives_parquet(tmp_path, tools):
-    table = noise.table(np.arange(N), tools.make_labels(), [("subset", 0.5, {})], [0], "confirm")
-    table.to_parquet(tmp_path / "noise.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "noise.parquet"), table, check_dtype=False)
-
-
 def test_table_gives_models_their_context(tools):
     labels = tools.make_labels()
     features = np.random.default_rng(0).normal(size=(len(labels), 3))

@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml.data import DataError
-from dml.data.packing import streaming
 from dml.training import data as trial_data
 from dml.training.frozen import extraction
 from dml.training.frozen.extraction import extract
@@ -140,18 +138,6 @@ def test_a_full_disk_is_one_message_and_loses_no_shard(packed, whole, tmp_path, 
     assert np.array_equal(open_features(folder).array, whole)
 
 
-def test_a_disk_that_is_too_small_is_noticed_at_once(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 2**26 + 10_000}))
-    with pytest.raises(DataError, match=r"frozen_precision: float16.*no space left on the disk"):
-        extract(packed, FROZEN, tmp_path, run=None, report=quiet)
-    message = (
-        r"the activations before 'layers.3' \(2 x 4 x 8 x 8 an image\): a higher block, fewer `views` or "
-        r"`frozen_precision: float16` take less: no space left on the disk of .*: 66 MB are needed, 64 MB are free"
-    )
-    with pytest.raises(DataError, match=message):
-        extract(packed, BELOW, tmp_path, run=None, report=quiet)
-
-
 def test_features_out_of_range_name_the_image(packed, tmp_path):
     huge = {"normalization": {"mean": [0.0], "std": [1e-30]}}
     training = replace(FROZEN, frozen_precision="float16", augment_settings=huge)
@@ -161,16 +147,6 @@ def test_features_out_of_range_name_the_image(packed, tmp_path):
         ValueError, match=r"the backbone's activations of digits/0000 are infinite or NaN; `frozen_prec"
     ):
         extract(packed, replace(BELOW, augment_settings={**BELOW.augment_settings, **huge}), tmp_path, report=quiet)
-
-
-def test_progress_has_images_a_second_and_the_time_that_remains(packed, tmp_path, monkeypatch):
-    clock, lines = iter(range(0, 10**6, 10)), []
-    monkeypatch.setattr(streaming.time, "monotonic", lambda: float(next(clock)))
-    extract(packed, FROZEN, tmp_path, report=lines.append)
-    shown = [line for line in lines if "s left" in line]
-    assert len(shown) == SHARDS
-    assert f"{SHARD} of 1797, " in shown[0]
-    assert "/s, " in shown[0]
 
 
 def test_damaged_features_say_how_to_compute_them_again(packed, tmp_path):

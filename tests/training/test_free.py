@@ -111,13 +111,6 @@ def test_too_few_classes_to_choose_by_are_whitened_in_both_views():
     assert (found.chosen.projection, found.chosen.views) == ("whitening", "mirror")
 
 
-def test_classes_of_one_image_cannot_be_whitened():
-    features, labels = made()
-    first = np.unique(labels, return_index=True)[1]
-    found = free.choose({"good": features["good"][first]}, labels[first])
-    assert found.chosen.projection in ("none", "components")
-
-
 def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():
     features, labels = made(mirrored=False)
     names = np.array([f"class {label:02}" for label in labels])

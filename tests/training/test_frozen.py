@@ -107,14 +107,6 @@ def _same(made, training):
     return made
 
 
-def test_a_frozen_trial_reads_no_images(stored, make_spec, data_root, tmp_path, finish):
-    training = Training(make_spec(steps=4, frozen=True), data_root, tmp_path)
-    assert training.data.packed.images.shape == (len(stored.array), 1, 1, 16)
-    assert np.shares_memory(training.data.packed.images, training.data.packed.images.base)
-    assert {name for name, _ in training.model.named_parameters()} == {"head.weight", "head.bias"}
-    finish(training)
-
-
 @pytest.mark.parametrize("head", ["linear", "mlp"])
 def test_the_exported_model_is_backbone_and_head_from_images(
     stored, packed, make_spec, data_root, tmp_path, finish, head
@@ -139,16 +131,6 @@ def test_a_frozen_trial_resumes_bit_for_bit(stored, make_spec, data_root, tmp_pa
     again = Training(spec, data_root, tmp_path / "parts")
     assert again.step == 4
     assert finish(again).result().scores == whole.result().scores
-
-
-def test_float16_features_train_to_nearly_the_same(stored, make_spec, data_root, tmp_path, finish):
-    full, half = (
-        finish(Training(make_spec(frozen=True, frozen_precision=kind), data_root, tmp_path / kind)).result()
-        for kind in ("float32", "float16")
-    )
-    assert half.scores.keys() == full.scores.keys()
-    for key, score in full.scores.items():  # clusters of this hardly trained network hang on the last digits
-        assert half.scores[key] == pytest.approx(score, abs=0.05 if "nmi" in key else 0.02), key
 
 
 @pytest.mark.parametrize(
@@ -193,7 +175,7 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
 
     with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
         patch.setattr(models.SmallConv, "file_settings", ("weights",))
-        patch.setattr(recipes, "describe_augment", lambda *given: {})
+        patch.setattr(recipes, "describe_augment", lambda *given: {"name": "none"})
         assert name_of("a") == name_of("b") != name_of("c")
 
 

@@ -16,8 +16,6 @@ from dml.types import InitFromSpec
 
 pytestmark = pytest.mark.slow
 
-WIDTH = {"width": 4}
-
 
 @pytest.fixture
 def trained(make_spec, data_root, tmp_path, finish):

@@ -3,11 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
-from dml.miners.skew import gamma
 from dml.training.errors import TrainingError
 from dml.training.loop import Training
 from dml.training.model_files import load_model
@@ -62,38 +60,10 @@ def test_a_trial_counts_the_distances_of_its_negatives(make_spec, data_root, tmp
     assert all(sum(counted) == pytest.approx(2 * batch.size, abs=0.1) for counted in counts.values())
 
 
-def test_gamma_of_the_marginal_loss_can_be_estimated_from_a_trial(make_spec, data_root, tmp_path, finish):
-    """All positives are drawn, and random negatives: what decides is the share of pairs that have a loss."""
-    batch, settings = BatchSpec(classes=2, per_class=16), {"beta": 1.0, "beta_per": "none"}
-    spec = make_spec("margin", "all", "random", steps=20, batch=batch, loss_settings=settings, rate=0.0)
-    result = finish(Training(spec, data_root, tmp_path)).result()
-    assert result.diagnostics["beta"] == pytest.approx(1.0)
-    negatives, positives = (
-        tuple(np.array(result.counts[f"eta_{kind}{name}"]) for name in ("drawn", "uniform"))
-        for kind in ("", "positive_")
-    )
-    edges = np.linspace(0, 2, 101)
-    near, far = edges[:-1] < 1.2, edges[1:] > 0.8
-    found = gamma.estimate(negatives, positives, near, far)
-    assert found.positive == pytest.approx(positives[1].sum() / positives[1][far].sum(), rel=0.05)
-    shares = positives[1][far].sum() / positives[1].sum(), negatives[1][near].sum() / negatives[1].sum()
-    assert found.low <= shares[0] / shares[1] <= found.high + 1e-9
-    assert found.gamma > 0.6, "the weights are nearly even"
-
-
-def test_a_trial_without_a_miner_counts_no_distances(make_spec, data_root, tmp_path, finish):
-    assert finish(Training(make_spec("proxy_nca", None, steps=2), data_root, tmp_path)).result().counts == {}
-
-
 def test_the_caller_keeps_its_random_state(make_spec, data_root, tmp_path, finish):
     before = torch.get_rng_state()
     finish(Training(make_spec(), data_root, tmp_path))
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_another_seed_is_another_trial(make_spec, data_root, tmp_path, finish):
-    zero, one = (finish(Training(make_spec(seed=s), data_root, tmp_path / str(s))) for s in (0, 1))
-    assert zero.result().scores != one.result().scores
 
 
 def test_a_loss_that_is_not_finite_is_an_error_that_names_the_step(make_spec, data_root, tmp_path, finish):

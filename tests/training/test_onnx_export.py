@@ -88,13 +88,3 @@ def test_a_file_that_differs_is_an_error_and_not_kept(small, monkeypatch):
     with pytest.raises(ValueError, match=r"for 1 images the ONNX file's embeddings differ .* by 0\.0003"):
         onnx_export.export_onnx(small)
     assert not list(small.glob("*.onnx*"))
-
-
-def test_a_network_that_cannot_be_exported_is_named(small, monkeypatch):
-    def forward(self, images):
-        raise NotImplementedError("an operation without a counterpart")
-
-    monkeypatch.setattr(onnx_export.Deployed, "forward", forward)
-    with pytest.raises(ValueError, match="this network cannot be exported to ONNX: "):
-        onnx_export.export_onnx(small)
-    assert not list(small.glob("*.onnx*"))

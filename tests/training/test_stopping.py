@@ -51,14 +51,6 @@ def test_the_schedule_is_cut_not_squeezed(make_spec, data_root, tmp_path, finish
     assert (rates_squeezed == rates_cut) == (schedule == "constant")
 
 
-def test_to_stop_at_once_is_the_untrained_network(make_spec, data_root, tmp_path, finish):
-    stopped = finish(Training(make_spec(stop_at=0), data_root, tmp_path / "stopped")).result()
-    untrained = finish(Training(make_spec(steps=0), data_root, tmp_path / "untrained")).result()
-    assert [point.step for point in stopped.curve] == [0]
-    assert stopped.scores == untrained.scores
-    assert (tmp_path / "stopped/model/model.safetensors").is_file()
-
-
 def test_an_evaluation_before_the_first_step_changes_no_number(make_spec, data_root, tmp_path, finish):
     plain = finish(Training(make_spec(phase="tune"), data_root, tmp_path / "plain"))
     spec = make_spec(phase="tune", evaluation={"at_start": True})
@@ -69,11 +61,6 @@ def test_an_evaluation_before_the_first_step_changes_no_number(make_spec, data_r
     assert (first.step, first.scores) == (0, expected)
     assert tuple(rest) == curve
     assert same_state(with_start.model, plain.model)
-
-
-def test_of_no_steps_the_evaluation_before_the_first_is_the_only_one(make_spec, data_root, tmp_path, finish):
-    spec = make_spec(phase="tune", steps=0, evaluation={"at_start": True})
-    assert [point.step for point in finish(Training(spec, data_root, tmp_path)).result().curve] == [0]
 
 
 class Guarded(np.ndarray):

@@ -210,11 +210,6 @@ def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed
     assert not {"train_from", "views"} & set(recipe(replace(PLAIN, train_from=None, frozen=True), packed.manifest))
 
 
-def test_missing_activations_name_the_stage(stored, make_spec, data_root, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no features 'small_conv-layers\.6-\w+' of.*`features`"):
-        Training(make_spec(train_from="layers.6"), data_root, tmp_path)
-
-
 def test_the_other_settings_of_training_go_with_it(stored, packed, make_spec, data_root, tmp_path, finish):
     settings = {"batch_norm": "frozen", "ema": 0.5, "head_start": "whitening", "weight_decay": 0.1, "clip_norm": 1.0}
     spec = make_spec(steps=4, train_from=BLOCK, head_learning_rate=1e-4, **settings)

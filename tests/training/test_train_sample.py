@@ -17,11 +17,6 @@ def sizes_of(sizes, most=10_000):
     return found, dict(zip((chosen // 3).tolist(), counts.tolist(), strict=True))
 
 
-def test_few_images_are_all_evaluated():
-    rows = np.array([4, 1, 7])
-    assert sample(rows, np.array([0, 0, 1])) is rows
-
-
 def test_small_classes_stay_whole():
     """As in Online Products: 11,318 classes of 2 to 12 images."""
     sizes = np.random.default_rng(1).integers(2, 13, 11_318)
@@ -37,11 +32,6 @@ def test_small_classes_stay_whole():
     _, counts = sizes_of([300] * 500)
     assert len(counts) == 100
     assert set(counts.values()) == {100}
-
-
-def test_a_smaller_limit_than_a_class():
-    _, counts = sizes_of([300, 300], most=50)
-    assert list(counts.values()) == [50]
 
 
 def test_the_sample_is_pinned():

@@ -200,21 +200,6 @@ def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
     )
 
 
-def test_the_table_of_a_study_with_the_method_free_chooses_among_layers(
-    two_classes_choose, stored, make_spec, data_root, tmp_path, finish
-):
-    settings = {**INPUTS["features"], "layers": True, "head_start": "free", "steps": 0, "embedding_size": 200}
-    spec = make_spec("free", None, evaluation={**WANTED, "views": "one", "sets": ("test",)}, **settings)
-    trial = finish(Training(spec, data_root, tmp_path))
-    job = SimpleNamespace(phase="confirm", spec=spec, cell=SimpleNamespace(dataset="digits"), split=0)
-    study = SimpleNamespace(name="mine", resources=ResourcesSection())
-    lines = []
-    found = closed_form_scores(SimpleNamespace(study=study, ended=lambda: [(job, None)]), data_root, lines.append)
-    (record,) = (own for own in found if own["name"].endswith(", free"))
-    assert record["chosen"] == [json.loads((tmp_path / "model/model.json").read_text())["chosen"]]
-    assert record["scores"]["test/fine/map@r"] == pytest.approx(trial.result().scores["test/fine/map@r"], abs=1e-4)
-
-
 def test_baselines_of_features_have_both_views(stored, packed, make_spec, data_root, tmp_path):
     """The features alone, their components and their whitening, in the tables that say what training adds."""
     spec = make_spec(steps=4, rate=0.0, evaluation={**WANTED, "sets": ("test",)}, **INPUTS["features"])

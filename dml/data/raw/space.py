@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dml.data import DataError
+from dml.files import DataError
 
 SPARE = 64 * 2**20  # bytes to keep free: for the index, the manifest and the small files of other processes
 

@@ -85,13 +85,3 @@ class TestContract:
         torch.testing.assert_close(there.cpu(), here, atol=2e-2, rtol=0)
         own = torch.Generator("cuda").manual_seed(0)
         assert pipeline(images.cuda(), True, own).device.type == "cuda"
-
-
-def test_an_unknown_pipeline_lists_the_choices():
-    with pytest.raises(ValueError, match=r"'crop226'; did you mean 'crop22[47]'\? Choices: crop224, crop227, none"):
-        build("crop226")
-
-
-def test_a_class_without_the_members_of_the_protocol_is_named():
-    with pytest.raises(ValueError, match=r"augmentation 'fractions.Fraction' lacks .*dml\.protocols\.Augmentation"):
-        build("fractions.Fraction")

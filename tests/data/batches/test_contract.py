@@ -96,8 +96,3 @@ def test_unknown_names_and_settings():
         build("balancd", make_labels())
     with pytest.raises(ValueError, match="unknown setting 'coarse_clases'; did you mean 'coarse_classes'"):
         build("hierarchical", make_labels(), coarse_clases=2)
-
-
-def test_a_class_without_the_members_of_the_protocol_is_named():
-    with pytest.raises(ValueError, match=r"sampler 'fractions.Fraction' lacks .*needs_coarse.*dml\.protocols\.Sampler"):
-        batches.build("fractions.Fraction", labels=make_labels(), classes=2, per_class=2)

@@ -8,7 +8,6 @@ from small_archives import quiet
 
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
-from dml.data.packing.decoding import UNKNOWN
 
 
 def test_corrupt_images_are_fatal_by_default_and_all_listed(tmp_path):
@@ -37,16 +36,6 @@ def test_corrupt_images_are_skipped_by_choice_and_listed(tmp_path):
     assert (tmp_path / "out" / "images.npy").stat().st_size == 128 + 3 * 30
 
 
-def test_the_first_skipped_images_are_named_with_the_reason(tmp_path):
-    images, lines = [png(image) for image in arrays(6)], []
-    images[1], images[3] = b"", b"x"
-    pack(Made(images), tmp_path, tmp_path / "two", on_corrupt="skip", report=lines.append)
-    assert lines[-1].endswith(f"4 images packed, 2 skipped: 001 (an empty file), 003 ({UNKNOWN})")
-    images[4] = images[5] = b""
-    pack(Made(images), tmp_path, tmp_path / "four", on_corrupt="skip", report=lines.append)
-    assert lines[-1].endswith(f"003 ({UNKNOWN}), 004 (an empty file) and 1 more")
-
-
 def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp_path):
     source, lines = Made([png(arrays(1)[0]), tmp_path / "none.png"]), []
     with pytest.raises(DataError, match=r"^made: 1 of 2 files are missing: none\.png$"):
@@ -56,28 +45,11 @@ def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp
     assert lines[-1].endswith("1 image packed, 1 skipped: none.png (the file is missing)")
 
 
-def test_nothing_but_corrupt_images(tmp_path):
-    with pytest.raises(DataError, match="2 of 2 images are corrupt"):
-        pack(Made([b"", b"x"]), tmp_path, tmp_path / "out", on_corrupt="skip", report=quiet)
-
-
 def test_images_of_several_sizes_need_resize(tmp_path):
     images = [*arrays(2), *arrays(1, shape=(7, 5))]
     with pytest.raises(DataError, match=r"several sizes \(000 is 6 x 5, 002 is 7 x 5\): set `resize`"):
         pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
     assert pack(Made(images), tmp_path, tmp_path / "out", 4, report=quiet)["images"] == 3
-
-
-def test_no_images(tmp_path):
-    with pytest.raises(DataError, match="made: no images"):
-        pack(Made([]), tmp_path, tmp_path / "out", report=quiet)
-
-
-def test_one_colour_image_makes_all_of_them_colour(tmp_path):
-    pack(Made([*arrays(2), *arrays(1, shape=(6, 5, 3))]), tmp_path, tmp_path / "out", report=quiet)
-    images = open_packed(tmp_path / "out").images
-    assert images.shape == (3, 6, 5, 3)
-    np.testing.assert_array_equal(images[0, :, :, 0], images[0, :, :, 2])
 
 
 @pytest.mark.parametrize("label", [-1, 1.5, float("nan"), "1", None, True])

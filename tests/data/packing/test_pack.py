@@ -1,12 +1,10 @@
 """What is packed, and when it is packed again."""
 
 import hashlib
-import pickle
 
 import numpy as np
 import pytest
 from made_source import Made, arrays, packed_bytes, png
-from PIL import Image
 from small_archives import quiet
 
 from dml.data import DataError, sources
@@ -44,15 +42,6 @@ def test_the_same_bytes_with_any_number_of_workers(workers, tmp_path):
     for number, folder in ((3, "a"), (workers, "b")):
         pack(Made(images), tmp_path / "raw", tmp_path / folder, 4, "skip", workers=number, report=quiet)
     assert packed_bytes(tmp_path / "a") == packed_bytes(tmp_path / "b")
-
-
-def test_resize_is_pillows(tmp_path):
-    images = arrays(3, shape=(20, 30, 3))
-    pack(Made(images), tmp_path, tmp_path / "out", 8, report=quiet)
-    got = open_packed(tmp_path / "out").images
-    for row, image in enumerate(images):
-        expected = Image.fromarray(image).resize((8, 8), Image.Resampling.BILINEAR)
-        np.testing.assert_array_equal(got[row], np.asarray(expected))
 
 
 def test_packed_already(tmp_path):
@@ -126,34 +115,6 @@ def test_a_raised_version_packs_again(raised, tmp_path, monkeypatch):
     assert lines == [f"{tmp_path / 'out'}: 5 images packed, 0 skipped"]
     assert manifest[{"packing": "packing", "source": "source_version"}[raised]] == 9
     assert packed_id(source) != before
-
-
-def test_changed_code_of_the_same_version_does_not_pack_again(tmp_path):
-    """A renamed class with comments gives the same records, and states the same version."""
-
-    class Renamed(Made):
-        # A comment.
-        pass
-
-    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
-    lines = []
-    pack(Renamed(arrays(5)), tmp_path / "raw", tmp_path / "out", report=lines.append)
-    assert lines == [f"{tmp_path / 'out'}: packed already (5 images)"]
-
-
-def test_a_worker_maps_the_same_file(tmp_path):
-    pack(Made(arrays(5000)), tmp_path, tmp_path / "out", report=quiet)
-    data = open_packed(tmp_path / "out")
-    sent = pickle.dumps(data)
-    assert len(sent) < 1000
-    again = pickle.loads(sent)
-    assert isinstance(again.images, np.memmap)
-    np.testing.assert_array_equal(again.images, data.images)
-
-
-def test_unknown_choices(tmp_path):
-    with pytest.raises(ValueError, match=r"on_corrupt: 'ignore'. Choices"):
-        pack(Made(arrays(2)), tmp_path, tmp_path / "out", on_corrupt="ignore")
 
 
 def test_counts(tmp_path):

@@ -49,11 +49,6 @@ def test_a_users_file_is_kept(tmp_path):
     assert (tmp_path / "out").read_text() == "mine"
 
 
-def test_an_empty_folder_is_filled(tmp_path):
-    (tmp_path / "out").mkdir()
-    assert pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)["images"] == 5
-
-
 @pytest.mark.parametrize("out", ["data/raw", "data/images", "data", "data/raw/../images", "link"])
 def test_the_sources_own_files_are_kept(out, tmp_path):
     (tmp_path / "data").mkdir()
@@ -111,13 +106,6 @@ def test_a_killed_process_leaves_nothing_that_looks_complete_and_the_next_one_cl
         open_packed(tmp_path / "out")
     pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
-
-
-def test_missing_space_is_noticed_before_writing(tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
-    with pytest.raises(DataError, match=r"made .*no space left"):
-        pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
-    assert {path.name for path in tmp_path.iterdir()} == {"out.lock"}
 
 
 def test_the_disk_fills_while_writing(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dml.data.packing.streaming import CHUNK, ProgressLine, ordered
+from dml.data.packing.streaming import CHUNK, ordered
 
 
 class Stop(Exception):
@@ -44,13 +44,3 @@ def test_a_stream_runs_on_several_threads_and_stops_at_an_error():
     with pytest.raises(Stop):
         list(ordered(work, iter(range(100 * CHUNK)), 2))
     assert len(names) == 2
-
-
-def test_progress():
-    lines = []
-    progress = ProgressLine("packing made", 10, lines.append, every=0.0)
-    progress(5)
-    assert lines[0].startswith("packing made: 5 of 10, ")
-    assert lines[0].endswith(" s left")
-    ProgressLine("packing made", 10, lines.append)(5)
-    assert len(lines) == 1

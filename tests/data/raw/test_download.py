@@ -5,19 +5,16 @@ import io
 import json
 import threading
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from small_archives import quiet
 
-from dml.config.data import DatasetSection
 from dml.data import DataError
 from dml.data.packing import check_content, content, content_digest
-from dml.data.raw import Archive, checksum, download, fetch
+from dml.data.raw import Archive, download, fetch
 from dml.data.sources._defaults import SourceDefaults
-from dml.pipeline.folders import raw_folder
 
 
 def picture(value):
@@ -252,13 +249,6 @@ def test_an_unpacked_folder_that_was_deleted_is_made_again(tmp_path, mirrored):
     assert (tmp_path / "raw" / "toys" / "0.png").is_file()
 
 
-def test_no_space_for_the_download(server, tmp_path, monkeypatch):
-    server.files["/toys.zip"] = CONTENT
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
-    with pytest.raises(DataError, match="no space left"):
-        fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
-
-
 def test_two_downloads_at_once_fetch_once(server, tmp_path):
     server.files["/toys.zip"] = CONTENT
     lines = []
@@ -270,16 +260,3 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
         thread.join()
     assert len(server.requests) == 1
     assert lines[-1] == "toys: downloaded and verified already"
-
-
-def test_the_documentation_names_the_folder_of_archives_put_in_place():
-    root = Path(__file__).parents[3]
-    said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
-    assert f"`{raw_folder(DatasetSection(name='cub200'))}/`" in said
-    separate = DatasetSection(name="cars196", settings={"layout": "separate"})
-    assert f"`settings: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
-
-
-def test_checksum(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
-    assert checksum(tmp_path / "a", "md5") == "900150983cd24fb0d6963f7d28e17f72"

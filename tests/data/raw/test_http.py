@@ -13,13 +13,6 @@ from dml.data.raw import http
 from dml.data.raw.http import Unavailable, get
 
 
-def test_get(server, tmp_path):
-    server.files["/a.zip"] = bytes(range(256)) * 100
-    get(f"{server.url}/a.zip", tmp_path / "sub" / "a.zip", quiet)
-    assert (tmp_path / "sub" / "a.zip").read_bytes() == server.files["/a.zip"]
-    assert [path.name for path in (tmp_path / "sub").iterdir()] == ["a.zip"]
-
-
 def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
     server.files["/a.zip"] = bytes(range(256)) * 100
     server.cuts = 3
@@ -160,19 +153,3 @@ def test_a_failing_server_is_retried(status, server, tmp_path):
     with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert len(server.requests) == 5
-
-
-def test_no_server(server, tmp_path):
-    server.shutdown()
-    server.server_close()
-    with pytest.raises(Unavailable, match="refused"):
-        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-
-
-def test_progress_is_reported(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(http, "BLOCK", 1000)
-    monkeypatch.setattr(http, "EVERY", 0.0)
-    server.files["/a.zip"] = bytes(3 * 2**20)
-    lines = []
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
-    assert any(line.startswith("a.zip: 1 of 3 MB") and "MB/s" in line and "s left" in line for line in lines)

@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from dml.cli.vectors import image_files as given_files
-from dml.data import DataError
 from dml.data.packing import decoding
 from dml.data.raw import image_files, images
 from dml.data.sources import Imagefolder
@@ -53,10 +52,6 @@ def test_endings_and_empty_folders_are_counted(without_heic, tmp_path):
     assert folders == "4 folders without an image: d, e, f, g"
 
 
-def test_hidden_files_are_not_left_out(tmp_path):
-    assert image_files(touch(tmp_path, "a/0.png", "__MACOSX/a/0.png", *HIDDEN)).left_out == ""
-
-
 def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
     root = touch(tmp_path, "a/0.png", "b/0.png", "c/0.heic")
     said = image_files(root).left_out
@@ -68,12 +63,6 @@ def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
     with pytest.raises(ValueError, match="no images"):
         given_files([root / "c"])
     assert "1 .heic" in capsys.readouterr().err
-
-
-def test_the_error_of_a_folder_without_images_counts_what_is_there(tmp_path):
-    root = touch(tmp_path, "a/0.jpg_large", "b/0.jpg_large", "c/0")
-    with pytest.raises(DataError, match=r"no images\. 3 files are left out.*2 \.jpg_large, 1 without an ending"):
-        list(Imagefolder(str(root)).images(tmp_path))
 
 
 def test_heic_is_read_where_its_package_is_installed(tmp_path):

@@ -77,10 +77,3 @@ def test_a_damaged_mat_file(tmp_path):
     (tmp_path / "cars_annos.mat").write_bytes(b"MATLAB 5.0 no more")
     with pytest.raises(DataError, match=r"cars_annos\.mat: truncated"):
         list(sources.build("cars196").images(tmp_path))
-
-
-def test_options():
-    with pytest.raises(ValueError, match=r"layout: 'kaggle'. Choices: combined, separate"):
-        sources.build("cars196", layout="kaggle")
-    with pytest.raises(ValueError, match=r"unknown setting 'layuot'.*did you mean 'layout'"):
-        sources.build("cars196", layuot="separate")

@@ -52,12 +52,6 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path):
         list(sources.build("cifar100").images(tmp_path))
 
 
-def test_options():
-    with pytest.raises(ValueError, match=r"disjoint: 'superfine'. Choices: fine, coarse"):
-        sources.build("cifar100", disjoint="superfine")
-    assert sources.build("cifar100", disjoint="coarse").disjoint == "coarse"
-
-
 def changed(**changes):
     batch = {"data": np.zeros((2, 3072), np.uint8), "fine_labels": [0, 1], "coarse_labels": [0, 1]} | changes
     content = pickle.dumps({key: value for key, value in batch.items() if value is not None}, protocol=2)

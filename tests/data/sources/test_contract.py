@@ -77,21 +77,6 @@ def test_a_part_of_a_dataset_is_refused_unless_the_option_says_so(fetched, tmp_p
     assert not (tmp_path / "packed").exists()
 
 
-def test_a_second_download_does_nothing(fetched, monkeypatch):
-    source, raw, small = fetched
-    source = sources.build(source.name, complete=False, **small.options)
-    source.download(raw, quiet)
-    monkeypatch.setenv("DML_MIRROR", "/nowhere")
-    lines = []
-    source.download(raw, lines.append)
-    assert lines == [f"{source.name}: downloaded and verified already"]
-
-
-def test_nothing_downloaded_says_which_file_is_missing(fetched, tmp_path):
-    with pytest.raises(DataError, match=rf"{tmp_path / 'empty'}.* is missing"):
-        pack(fetched.source, tmp_path / "empty", tmp_path / "packed", 16, report=quiet)
-
-
 @pytest.mark.parametrize("name", FETCHED)
 def test_no_network_and_no_mirror_says_where_to_put_the_file(name, tmp_path, monkeypatch):
     def no_network(*arguments, **keywords):
@@ -117,3 +102,31 @@ def test_archives_have_checksums_of_the_right_length(name):
         assert archive.sha256 is None or len(bytes.fromhex(archive.sha256)) == 32
         assert archive.md5 or archive.sha256
         assert archive.urls or archive.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("cifar100", {"disjoint": "superfine"}, "disjoint: 'superfine'. Choices: fine, coarse"),
+        ("cuhk03", {"boxes": "drawn"}, "boxes: 'drawn'. Choices: labeled, detected"),
+        *(("cuhk03", {"split": split}, f"split: .*got {split!r}") for split in (20, -1, "seeds")),
+        ("cars196", {"layout": "kaggle"}, "layout: 'kaggle'. Choices: combined, separate"),
+        ("cars196", {"layuot": "separate"}, "unknown setting 'layuot'.*did you mean 'layout'"),
+        ("digits", {"seen_share": 1.5}, r"seen_share.*1\.5"),
+        *(("omniglot", {"alphabets": count}, f"expected 2 to 30, got {count}") for count in (1, 31)),
+        ("numbers", {"per_class": 1}, "per_class: expected at least 2, got 1"),
+        ("numbers", {"size": 7}, "size: expected at least 8, got 7"),
+        ("numbers", {"clutter": -1}, "clutter: expected at least 0, got -1"),
+        ("imagefolder", {"root": "x", "test_share": 1.5}, "test_share"),
+        ("imagefolder", {"root": "x", "disjoint": "superfine"}, "disjoint"),
+        ("imagefolder", {"root": "x", "columns": {"fine": "label"}}, "columns: they are those of a table"),
+        ("imagefolder", {"root": "x", "table": "t.csv", "columns": {"label": "fine"}}, "label"),
+        ("features", {"vectors": "x.npy", "table": "t.csv", "test_share": 2}, "test_share"),
+        ("features", {"vectors": "x.npy", "table": "t.csv", "disjoint": "middle"}, "disjoint"),
+        ("huggingface", {"path": "x", "test_share": 2}, "test_share"),
+        ("huggingface", {"path": "x", "disjoint": "coarse"}, "disjoint"),
+    ],
+)
+def test_options_out_of_range(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        sources.build(name, **options)

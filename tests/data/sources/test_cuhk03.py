@@ -82,11 +82,3 @@ def test_a_seed_selects_the_split_of_images_that_are_packed_once(tmp_path, monke
     assert one.seeds is None
     with pytest.raises(ValueError, match="split is 'seed': expected seeds from 0 to 19, got 20"):
         by_seed.for_seed(20)
-
-
-def test_options():
-    with pytest.raises(ValueError, match=r"boxes: 'drawn'. Choices: labeled, detected"):
-        sources.build("cuhk03", boxes="drawn")
-    for split in (20, -1, "seeds"):
-        with pytest.raises(ValueError, match=f"split: expected 0 to 19, or 'seed', got {split!r}"):
-            sources.build("cuhk03", split=split)

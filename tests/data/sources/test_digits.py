@@ -47,11 +47,6 @@ def test_who_is_held_out_never_changes(packed):
     assert not np.any(Digits(seen_share=0.0).roles(packed.index) == "seen")
 
 
-def test_share_out_of_range():
-    with pytest.raises(ValueError, match=r"seen_share.*1\.5"):
-        Digits(seen_share=1.5)
-
-
 def test_roles_follow_the_rows_when_one_is_skipped(packed):
     roles = pd.Series(Digits().roles(packed.index))
     again = Digits().roles(packed.index.sample(frac=1, random_state=1))

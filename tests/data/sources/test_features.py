@@ -101,13 +101,6 @@ def test_columns_may_have_other_names(source, tmp_path):
     assert "columns" not in source().options  # so that data that were packed before the option existed stay
 
 
-def test_class_names_that_differ_only_in_spaces_or_case_are_reported(source, tmp_path):
-    lines = []
-    table = pd.DataFrame({"fine": [*FINE[:-1], "Jay"]})
-    pack(source(table=table), tmp_path / "raw", tmp_path / "packed", report=lines.append)
-    assert "features: these class names differ only in spaces, case or Unicode form: 'Jay', 'jay'" in lines
-
-
 def test_rewritten_files_are_packed_again(source, tmp_path):
     made, lines = source(), []
     pack(made, tmp_path, tmp_path / "packed", report=lines.append)
@@ -162,13 +155,6 @@ def test_what_is_wrong_is_one_message(source, tmp_path, given, message):
     assert given.get("disjoint") or not (tmp_path / "packed").exists()
 
 
-def test_vectors_that_no_file_holds_are_checked_too(source, tmp_path, monkeypatch):
-    """A source of a user's own may compute them."""
-    monkeypatch.setattr("dml.data.sources.features.check_finite", lambda path, vectors: None)
-    with pytest.raises(DataError, match=r"features: vector 4 \(from 0\) contains infinity or NaN"):
-        packed(source(array=NAN), tmp_path)
-
-
 def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
     table = str(tmp_path / "labels.csv")
     source()
@@ -196,12 +182,6 @@ def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
             Features(str(tmp_path / file), table).download(tmp_path, quiet)
     with pytest.raises(DataError, match=r"table is '.*none\.csv', which is not a file"):
         Features(str(tmp_path / "x.npy"), str(tmp_path / "none.csv")).download(tmp_path, quiet)
-
-
-@pytest.mark.parametrize(("option", "value"), [("test_share", 2), ("disjoint", "middle")])
-def test_options_are_checked(option, value):
-    with pytest.raises(ValueError, match=option):
-        Features("x.npy", "labels.csv", **{option: value})
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ def test_a_missing_member_is_named(member, package):
         sources.build("elsewhere.Partial")
 
 
-def test_members_of_the_class_are_missed_without_constructing_it(package):
-    package(Empty=type("Empty", (), {}))
-    with pytest.raises(ValueError, match="lacks download, fingerprint, images, levels, name, roles, version, which"):
-        sources.find("elsewhere.Empty")
-
-
 def test_members_that_the_constructor_sets_are_checked_on_the_object(package):
     class Late(Complete):
         def __init__(self, size=1):

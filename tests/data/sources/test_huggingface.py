@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 
 import numpy as np
 import pandas as pd
@@ -76,12 +75,6 @@ def test_splits_of_the_same_classes_are_seen(form, tmp_path):
     assert "validation has 2 of these classes: its scores are `seen`, not `test`" in text
 
 
-def test_in_between_is_refused(tmp_path):
-    save({"train": table("ant", "bee"), "test": table("bee", "cat")}, tmp_path / "own", "save_to_disk")
-    with pytest.raises(DataError, match=r"some classes of test train and others do not: 1 \(bee\) .* 1 \(cat\)"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path / "raw", quiet)
-
-
 def test_one_split_is_split_by_classes(tmp_path):
     table("ant", "bee", "cat", "dog").save_to_disk(str(tmp_path / "own"))
     index, _ = read(Huggingface(str(tmp_path / "own")), tmp_path)
@@ -109,15 +102,6 @@ def test_columns_by_name_and_coarse_labels(tmp_path):
     assert index["fine"].tolist() == list(range(8))
     with pytest.raises(DataError, match=r"label: no column 'knd'; did you mean 'kind'\? Choices: photo, kind, group"):
         Huggingface(str(tmp_path / "own"), label="knd").download(tmp_path, quiet)
-
-
-def test_a_column_that_cannot_be_guessed(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    part = table("ant", "bee", label="one").add_column("two", [0, 1, 2, 3])
-    part = part.cast_column("two", datasets.ClassLabel(names=CLASSES))
-    part.save_to_disk(str(tmp_path / "own"))
-    with pytest.raises(DataError, match=r"which column contains the labels\? .*Choices: image, one, two"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
 
 
 def test_images_as_bytes_paths_and_arrays(tmp_path):
@@ -228,14 +212,6 @@ def test_a_folder_is_read_whole(names, count, tmp_path):
     assert source.left_out() == ""
 
 
-def test_images_of_other_endings_are_counted(tmp_path):
-    pytest.importorskip("datasets")
-    source = write(tmp_path / "own", *classes("a", "b"), "a/2.jpg_large", "c/0", "README.md")
-    source.download(tmp_path / "raw", quiet)
-    assert source.left_out().startswith("2 files are left out")
-    assert source.left_out().endswith("1 folder without an image: c")
-
-
 def test_images_that_metadata_lacks_are_counted(tmp_path):
     pytest.importorskip("datasets")
     source = write(tmp_path / "own", "0.png", "1.png", "2.png")
@@ -314,19 +290,6 @@ def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
     assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
 
 
-def test_a_hub_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
-    """`datasets` alone would retry five times, with pauses of up to 8 seconds."""
-    pytest.importorskip("datasets")
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
-    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("no retries"))
-    before = constants.HF_HUB_OFFLINE
-    with pytest.raises(DataError, match=r"'owner/birds' .* hub: http://127.0.0.1:9 does not answer: .*save_to_disk"):
-        Huggingface("owner/birds").download(tmp_path / "raw", quiet)
-    assert before == constants.HF_HUB_OFFLINE
-
-
 def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
     from huggingface_hub import constants
@@ -339,18 +302,6 @@ def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     monkeypatch.setattr(_hub, "unreachable", lambda: "no network")
     Huggingface("owner/birds").download(tmp_path, quiet)
-
-
-def test_without_the_library(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(DataError, match=r"needs the library datasets: pip install 'noisy-dml\[hub\]'"):
-        Huggingface("owner/birds").download(tmp_path, quiet)
-
-
-@pytest.mark.parametrize("options", [{"test_share": 2}, {"disjoint": "both"}, {"disjoint": "coarse"}])
-def test_options_out_of_range(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        Huggingface("x", **options)
 
 
 def test_each_split_may_number_its_own_classes():

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 from PIL import Image
-from small_archives import Row, Small, packed_of, quiet
+from small_archives import Row, Small, packed_of
 
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
@@ -121,23 +121,3 @@ def test_links_that_lead_back_are_named(written, tmp_path):
         (root / name / "up").symlink_to(root / other)
     with pytest.raises(DataError, match=r"root/a/up/up: .*found a link back"):
         packed_of(source, tmp_path)
-
-
-def test_only_some_of_many_depths_are_shown(written, tmp_path):
-    paths = ["/".join("abcdefg"[:depth]) + "/1.png" for depth in range(1, 8)]
-    with pytest.raises(DataError, match=r"throughout, found \S+, \S+, \S+, \.\.\.$"):
-        packed_of(Imagefolder(written(*paths)), tmp_path)
-
-
-def test_packing_into_its_own_root_deletes_nothing(written, tmp_path):
-    source = Imagefolder(written("a/1.png", "b/2.png"))
-    for out in ("root", "root/a", "root/a/1.png", "."):
-        with pytest.raises(DataError, match="expected a new or empty folder"):
-            pack(source, tmp_path / "raw", tmp_path / out, report=quiet)
-    assert len(packed_of(source, tmp_path).images) == 2
-
-
-@pytest.mark.parametrize("options", [{"test_share": 1.5}, {"disjoint": "superfine"}])
-def test_options_out_of_range(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        Imagefolder("x", **options)

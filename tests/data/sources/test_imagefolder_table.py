@@ -68,16 +68,6 @@ def test_class_names_that_differ_only_in_spaces_or_case_are_reported(fine, coars
     assert open_packed(tmp_path / "packed").index["fine_name"].tolist() == fine
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_other_columns_are_ignored_and_named(suffix, written, tmp_path):
-    columns = {"path": ["x.png", "y.png"], "fine": ["a", "b"], "name": ["Ann", "Bob"], "site": [1, 2], "splits": [3, 4]}
-    source = Imagefolder(written("x.png", "y.png"), table=write_table(tmp_path, suffix, {**columns, "split": "train"}))
-    lines = []
-    source.download(tmp_path, lines.append)
-    assert lines[1:] == [f"imagefolder: {source.table}: columns that are not used: name, site, splits"]
-    assert packed_of(source, tmp_path).index["fine_name"].tolist() == ["a", "b"]
-
-
 def test_columns_may_have_other_names(written, tmp_path):
     columns = {
         "image": ["x.png", "y.png"],
@@ -92,14 +82,6 @@ def test_columns_may_have_other_names(written, tmp_path):
     assert index["fine_name"].tolist() == ["wren", "owl"]
     with pytest.raises(DataError, match=r"columns: fine: no column 'labels'; did you mean 'label'\?"):
         packed_of(Imagefolder(str(tmp_path / "root"), table=table, columns={"fine": "labels"}), tmp_path)
-
-
-@pytest.mark.parametrize("columns", [{"label": "fine"}, {"fine": 3}])
-def test_columns_that_cannot_be(columns):
-    with pytest.raises(ValueError, match=next(iter(columns))):
-        Imagefolder("x", table="t.csv", columns=columns)
-    with pytest.raises(ValueError, match="columns: they are those of a table"):
-        Imagefolder("x", columns={"fine": "label"})
 
 
 @pytest.mark.parametrize(("sign", "name"), [(",", "t.csv"), (";", "t.csv"), ("\t", "t.csv"), ("\t", "t.tsv")])
@@ -141,15 +123,6 @@ def test_seen_images_beside_a_validation_split(written, tmp_path):
     source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
     with pytest.raises(DataError, match=r"no class of seen trains: 1 \(b\)"):
         source.download(tmp_path)
-
-
-def test_names_as_labels_and_classes_split(written, tmp_path):
-    root = written("x.png", "y.png")
-    table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})
-    source = Imagefolder(root, table=table)
-    index = packed_of(source, tmp_path).index
-    assert index["fine"].tolist() == [1, 0]
-    assert source.roles(index).tolist() == ["test", "train"]
 
 
 @pytest.mark.parametrize(
@@ -245,19 +218,6 @@ def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, written, tmp_
     (tmp_path / "t.csv").write_bytes(text.encode())
     with pytest.raises(DataError, match=match):
         packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
-
-
-def test_a_csv_as_other_programs_write_it(written, tmp_path):
-    text = '\ufeffpath,fine\r\n\r\n"x.png","Wren, little"\r\ny.png,"""Owl"""\r\n\r\n'
-    (tmp_path / "t.csv").write_bytes(text.encode())
-    index = packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
-    assert index["fine_name"].tolist() == ["Wren, little", '"Owl"']
-
-
-def test_a_parquet_label_that_is_null(written, tmp_path):
-    table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
-    with pytest.raises(DataError, match="row 1: fine is missing"):
-        packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
 def test_files_that_are_not_tables(written, tmp_path):

@@ -30,9 +30,3 @@ def test_a_number_that_a_table_may_have_rounded_is_refused():
 def test_what_is_no_number_of_at_least_0_is_refused(value):
     with pytest.raises(DataError, match=f"row 2: camera is {value!r}, expected an integer of at least 0"):
         integer(value, "camera", "row 2")
-
-
-def test_a_missing_label_names_its_row():
-    for value in (None, float("nan"), "", " "):
-        with pytest.raises(DataError, match="row 3: fine is missing"):
-            labels(["a", value], "fine", ["row 2", "row 3"])

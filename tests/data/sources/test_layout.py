@@ -7,7 +7,6 @@ from small_archives import quiet
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack, packed_id, packer
 from dml.data.sources import Imagefolder
-from dml.data.sources._layout import has_splits
 from dml.data.sources._splits import roles_of
 
 
@@ -108,33 +107,6 @@ def test_the_layout_can_be_chosen(written, tmp_path):
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
-        (
-            ("train/ant", "train/bee", "farm/cow", "farm/pig"),
-            "train could be a split, but no other folder is one: all folders are",
-        ),
-        (
-            ("test/ant", "val/bee", "farm/cow", "farm/pig"),
-            "test, val could be splits, but no folder is called train: all folders",
-        ),
-        (("wild/ant", "wild/bee", "farm/cow", "farm/pig"), ""),
-    ],
-)
-def test_a_group_that_could_be_a_split_is_said(paths, expected, written, tmp_path):
-    index, text = read(Imagefolder(written(*images(*paths))), tmp_path)
-    assert index["coarse_name"].nunique() > 1
-    assert ("could be" in text) == bool(expected)
-    assert expected in text
-
-
-def test_both_layouts_in_one_folder_are_named(written, tmp_path):
-    root = written(*images("train/ant", "train/bee", "ant", "bee", "cat"))
-    with pytest.raises(DataError, match=r"found \S+, \S+\. train could be a split, ant, bee, cat could not: keep"):
-        read(Imagefolder(root), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("paths", "expected"),
-    [
         (("train/ant", "test/bee", "ship/tug"), r"test, train look like splits, but ship does not.*layout: groups"),
         (("train", "test"), "test, train look like splits, but they contain images.*layout: classes"),
         (("train/ant", "train/bee", "test"), "expected <class>/<image> or <coarse>/<fine>/<image> throughout"),
@@ -165,24 +137,6 @@ def test_a_class_called_train_is_no_split(paths, written, tmp_path):
 def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts(monkeypatch):
     monkeypatch.setattr(packer, "version", 1)
     assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"
-
-
-def test_a_split_is_summed_up(written, tmp_path):
-    root = written(*images("train/ant", "train/bee", "val/ant", "val/bee"))
-    index, _ = read(Imagefolder(root), tmp_path)
-    split = splits.make(index, Imagefolder(root))
-    assert splits.summary(split, index["fine"].to_numpy()) == (
-        "train 2 classes, 4 images; seen 2 classes, 4 images (held-out images of classes that train)"
-    )
-
-
-def test_a_folder_without_images_beside_splits_does_not_count(tmp_path):
-    for name in ("train/a/0.png", "test/b/0.png", "annotations/a.json"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).touch()
-    assert has_splits(tmp_path)
-    (tmp_path / "annotations/0.AVIF").touch()
-    assert not has_splits(tmp_path)
 
 
 @pytest.mark.parametrize(

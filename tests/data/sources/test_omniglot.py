@@ -1,7 +1,6 @@
 """Omniglot: PNG files by alphabet and character."""
 
 import pandas as pd
-import pytest
 from small_archives import Row, Small, encoded, zipped
 
 from dml.data import sources
@@ -26,17 +25,7 @@ def make(folder):
     return Small({}, rows, channels=1)
 
 
-def test_whole_alphabets_are_disjoint():
-    assert sources.build("omniglot").disjoint == "coarse"
-
-
 def test_fewer_alphabets_leave_the_rest_unused():
     index = pd.DataFrame({"part": ["background"] * 4 + ["evaluation"], "coarse": [0, 1, 2, 29, 30]})
     assert list(sources.build("omniglot", alphabets=2).roles(index)) == ["train", "train", "unused", "unused", "test"]
     assert list(sources.build("omniglot").roles(index)) == ["train"] * 4 + ["test"]
-
-
-@pytest.mark.parametrize("alphabets", [1, 31])
-def test_the_background_has_thirty_alphabets(alphabets):
-    with pytest.raises(ValueError, match=f"expected 2 to 30, got {alphabets}"):
-        sources.build("omniglot", alphabets=alphabets)

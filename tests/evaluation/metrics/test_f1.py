@@ -14,15 +14,6 @@ def test_against_the_pair_confusion_matrix(seed):
     assert F1()(contingency(y, c)) == pytest.approx(2 * tp / (2 * tp + fp + fn))
 
 
-def test_against_a_loop():
-    rng = np.random.default_rng(0)
-    y, c = rng.integers(3, size=25), rng.integers(4, size=25)
-    pairs = [(y[i] == y[j], c[i] == c[j]) for i in range(25) for j in range(i)]
-    tp = sum(a and b for a, b in pairs)
-    precision, recall = tp / sum(b for _, b in pairs), tp / sum(a for a, _ in pairs)
-    assert F1()(contingency(y, c)) == pytest.approx(2 * precision * recall / (precision + recall))
-
-
 def test_no_pairs_and_many():
     one = np.arange(5)
     assert F1()(contingency(one, one)) == 1

@@ -22,17 +22,3 @@ def test_against_pytorch_metric_learning(case, seed):
     assert evaluate(x, labels, ["map@r"])["map@r"] == pytest.approx(
         peer.get_accuracy(x, labels)["mean_average_precision_at_r"]
     )
-
-
-@pytest.mark.slow
-def test_two_huge_classes_of_unequal_size():
-    rng = np.random.default_rng(0)
-    labels = (rng.random(2200) < 0.03).astype(np.int64)
-    x = (labels[:, None] + rng.normal(size=(2200, 4))).astype(np.float32)
-    d = ((x[:, None].astype(np.float64) - x[None]) ** 2).sum(2)
-    np.fill_diagonal(d, np.inf)
-    right = labels[np.argsort(d, axis=1, kind="stable")] == labels[:, None]
-    r = (labels[:, None] == labels).sum(1) - 1
-    share = right.cumsum(1) / np.arange(1, 2201)
-    truth = (right * share * (np.arange(2200) < r[:, None])).sum(1) / r
-    assert evaluate(x, labels, ["map@r"], normalize=False)["map@r"] == pytest.approx(truth.mean(), abs=1e-12)

@@ -4,7 +4,6 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from dml.evaluation import Vectors, evaluate
 from dml.evaluation.kmeans import kmeans
-from dml.evaluation.metrics.nmi_plus import NmiPlus
 
 
 def test_is_the_nmi_of_more_clusters(case):
@@ -23,9 +22,3 @@ def test_modes_of_a_class_are_not_punished():
     scores = evaluate(x, modes % 2, ["nmi", "nmi+"], over_clustering=4, restarts=20)
     assert scores["nmi"] < 0.3
     assert scores["nmi+"] == pytest.approx(2 * np.log(2) / (np.log(2) + np.log(8)), abs=1e-6)
-
-
-def test_clusters():
-    assert NmiPlus().clusters(7) == 70
-    with pytest.raises(ValueError, match="at least 1"):
-        NmiPlus(0)

@@ -22,8 +22,3 @@ def test_is_not_precision_at_k():
         np.array([[0.0], [1.0], [2.0], [3.0]], np.float32), [0, 0, 1, 1], ["recall@2", "precision@2"], normalize=False
     )
     assert scores == {"recall@2": 1.0, "precision@2": 0.5}
-
-
-def test_error():
-    with pytest.raises(ValueError, match=r"recall: k: .*0"):
-        Recall(0)

@@ -63,13 +63,6 @@ def test_pairs_that_are_never_drawn_have_no_weight():
     assert half.gamma == 1
 
 
-def test_trials_are_pooled():
-    trials = drawn(UNIFORM, 5000, 4, 5)
-    found = gamma.estimate((trials, np.tile(UNIFORM, (4, 1))), (trials, np.tile(UNIFORM, (4, 1))))
-    assert found.high == 1
-    assert found.gamma > 0.9
-
-
 def test_too_few_pairs():
     counts = np.array([500, 500])
     with pytest.raises(ValueError, match=r"at least 100 drawn pairs, got 0"):
