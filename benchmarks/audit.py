@@ -25,10 +25,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from dml import audit, files
-from dml.audit._audit import VERSION
-from dml.audit._folds import deal
-from dml.audit._neighbours import vote
-from dml.audit._probabilities import Representation
+from dml.audit.inputs import deal
+from dml.audit.neighbours import vote
+from dml.audit.probabilities import Representation
+from dml.audit.scores import VERSION
 
 ROWS = {  # row: data, noise model, rate
     "CIFAR-100, human": ("cifar", "human", None),

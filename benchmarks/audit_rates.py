@@ -19,7 +19,7 @@ import numpy as np
 from audit import cleanlab
 
 from dml import audit, files
-from dml.audit._audit import VERSION
+from dml.audit.scores import VERSION
 
 SEED = 1  # of wrong labels
 ROWS = {  # row: data, noise model, rate

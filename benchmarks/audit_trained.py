@@ -22,11 +22,11 @@ from sklearn.metrics import average_precision_score
 
 import dml
 from dml import audit, files
+from dml.audit.images import Audited, pixels
+from dml.audit.training import TrainedVectors
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.sweep.auditing.inputs import Audited, pixels
-from dml.sweep.auditing.trained_vectors import TrainedVectors
 
 RATE, SEED = 0.2, 0
 LOSSES: dict[str, dict[str, Any]] = {

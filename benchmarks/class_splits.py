@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.interval_coverage import class_term, over_seeds
-from dml.report.estimates import Estimate
+from dml.report.analysis.intervals import class_term, over_seeds
+from dml.statistics import Estimate
 
 RUNS = 4000
 CASES = {  # standard deviations of class that trains, class, seed, seed in a class, query

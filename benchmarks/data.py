@@ -7,7 +7,7 @@ of 8 classes x 4 images (LoOp's batch of 32), augment in the same way and return
 has PNG files of 32 and 80 pixels a side and JPEG files of 256. The peer is common practice: torchvision's ImageFolder,
 PIL, torchvision's transforms, a DataLoader with 0 and 2 workers (the faster one counts), and pytorch-metric-learning's
 MPerClassSampler. The contenders take turns in one process. Each turn starts a new iterator and does not count the
-start. The process keeps freed memory for both, as our trials do (`dml/training/allocator.py`). The table shows medians
+start. The process keeps freed memory for both, as our trials do (`dml/training/process.py`). The table shows medians
 over the rounds and the range of the ratio.
 
 Packing: photographs of 500 x 375 (a common size in CUB-200), decoded and resized to 256 x 256, beside a plain loop over
@@ -35,8 +35,8 @@ from torchvision.datasets import ImageFolder
 
 from dml.data import augment, batches, sources
 from dml.data.packing import pack
-from dml.training.allocator import keep_freed_memory
 from dml.training.batch_loader import BatchLoader
+from dml.training.process import keep_freed_memory
 
 CLASSES, PER_CLASS = 8, 4
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

@@ -13,7 +13,7 @@ before), on CUDA the allocator's peak. Pairs of policies other than the goal's a
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
 `--one-thread` takes CPU times of one thread, which other processes disturb least, and no memory.
-While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
+While times are taken, the process keeps freed memory as our trials do (`dml/training/process.py`), for both sides.
 
 `--against` imports `dml` from another checkout into the same process, and runs both by turns, without the peer. `ratio`
 is the median over the rounds of the time here divided by the time there. Times are CPU time of one thread, which other
@@ -46,7 +46,7 @@ import torch
 import dml.losses
 import dml.miners
 from dml import discovery
-from dml.training.allocator import keep_freed_memory
+from dml.training.process import keep_freed_memory
 
 DIMENSIONS, PER_CLASS = 128, 4
 SIZES = (128, 256, 512, 1024, 2048, 4096)

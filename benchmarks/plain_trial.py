@@ -14,7 +14,7 @@ also every so many steps, as a trial must whose curve decides when to stop.
   the saved model. The stored activations, which all trials of a study share, are counted apart.
 
 All run on one thread, one after another, for each seed, in a process that keeps freed memory, as workers of a sweep do
-(`dml/training/allocator.py`): without it the plain script would take up to twice as long. Seconds are of the processor,
+(`dml/training/process.py`): without it the plain script would take up to twice as long. Seconds are of the processor,
 which the load of the machine hardly stretches.
 """
 
@@ -40,10 +40,10 @@ from torch.utils.data import DataLoader, Dataset
 from dml import evaluation, models, noise
 from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
-from dml.training.allocator import keep_freed_memory
 from dml.training.data import describe, training_rows
 from dml.training.frozen.extraction import extract
 from dml.training.loop import Training
+from dml.training.process import keep_freed_memory
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
 
 SIDE, BLOCK, CLASSES, PER_CLASS = 128, 14, 16, 4

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dml import audit, files, losses, miners
-from dml.audit._audit import VERSION
+from dml.audit.scores import VERSION
 from dml.evaluation import evaluate
 from dml.statistics import summary
 

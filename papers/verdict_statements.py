@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dml.report.page.blocks import Facts
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 
 
 def stated(verdicts: Sequence[TheoryVerdict], names: Sequence[str]) -> Facts:

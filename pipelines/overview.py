@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from dml.pipeline.overview import snapshot_studies, write_figures, write_table
+from dml.pipeline.publish import snapshot_studies, write_figures, write_table
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

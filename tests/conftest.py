@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def results_page() -> str:
     """The site's page of results, as Markdown: half a minute of computing."""
-    from dml.pipeline.overview import results_page  # tests without the extra `pipeline` have none
+    from dml.pipeline.publish import results_page  # tests without the extra `pipeline` have none
 
     with chdir(REPOSITORY):
         return results_page()

@@ -7,7 +7,7 @@ import pytest
 
 import dml
 from dml import discovery
-from dml.models.small_conv import SmallConv
+from dml.models.small import SmallConv
 
 
 def test_a_part_is_found_by_its_files_name():

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from dml import config, discovery, evaluation, losses, protocols
-from dml.config.caveats import caveats
+from dml.config.for_use import caveats
+from dml.report.methods import mark
 from dml.report.regimes import with_regimes
-from dml.report.tuning import mark
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

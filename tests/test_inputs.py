@@ -16,8 +16,8 @@ import dml.audit
 import dml.losses
 import dml.miners
 from dml import discovery, evaluation, filters, noise
-from dml.cli.nearest import nearest
-from dml.cli.vectors import Embedded
+from dml.cli.models import Embedded
+from dml.cli.search_page import nearest
 from dml.evaluation import Vectors, _search
 from dml.evaluation.kmeans import STARTS, kmeans
 from dml.evaluation.ranking import Neighbours
@@ -25,7 +25,7 @@ from dml.miners._distances import PairDistances
 from dml.miners.oracle_pairs import OraclePairs
 from dml.miners.wrong_pairs import WrongPairs
 from dml.training import closed_form
-from dml.training.step_loss import step_loss
+from dml.training.loop import step_loss
 from dml.types import Pairs, Tuples
 
 ROWS, WIDTH, CLASSES = 24, 6, 4

@@ -10,7 +10,7 @@ from dml.data.sources import Huggingface, cuhk03
 from dml.evaluation import _search
 from dml.models._wrapped import check_package
 from dml.pipeline.syncing import tracks
-from dml.training import onnx_export
+from dml.training import model_files
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def folder_of(tmp_path, monkeypatch):
         ("timm", lambda: models.find("timm").check_installed({}), "pip install"),
         ("timm", lambda: check_package("timm", "this", "pipeline"), r"this needs the package timm.*\[pipeline\]"),
         ("faiss", lambda: _search.choose("faiss", torch.device("cpu")), "pip install faiss-cpu"),
-        ("onnx", onnx_export.check_extra, r"\[onnx\]"),
+        ("onnx", model_files.check_extra, r"\[onnx\]"),
     ],
 )
 def test_the_hint_appears(package, use, hint, folder_of):

@@ -18,7 +18,7 @@ CLAIMS = "id,claim,decided_by\nfifth-sum,One and one are three.,theory\n"
 PUBLISHED = "table,dataset,labels,method,metric,value\n1,digits,all,Triplet,R@1,50\n"
 SECTION = """\
 from dml.report.page.blocks import Paragraph
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 
 
 class SumOfTwo:

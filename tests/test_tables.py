@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from dml import noise
+from dml.audit.study import read_review
 from dml.data.sources import Features, Imagefolder
-from dml.data.sources._given import read_given
+from dml.data.sources.cifar100 import read_given
 from dml.files import DataError
-from dml.sweep.auditing.reviews import read_review
 from dml.tables import integers, read_rows
 
 ROWS = [["a.png", "caf\u00e9, red"], ["b.png", "3,5"]]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.losses._rows import unit
+from dml.losses._forms import unit
 from dml.tensors import checked_rows, directions
 
 DTYPES = [torch.float32, torch.float64]

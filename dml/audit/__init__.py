@@ -7,14 +7,11 @@ plan = dml.audit.review_plan(found, n=200)   # which images a person should look
 dml.audit.estimate(plan, answers)            # the noise rate with an interval
 """
 
-from dml.audit._audit import audit
-from dml.audit._first_guess import guess
-from dml.audit._folds import folds_of
-from dml.audit._inputs import check_labels
-from dml.audit._rate import Rate
-from dml.audit.learner import Learner
+from dml.audit.inputs import Learner, check_labels, folds_of
+from dml.audit.rate import Rate
 from dml.audit.result import Audit
 from dml.audit.review import ANSWERS, Estimate, ReviewPlan, estimate, review_plan
+from dml.audit.scores import audit, guess
 
 __all__ = [
     "ANSWERS",

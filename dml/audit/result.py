@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dml import files
-from dml.audit import _result_files
-from dml.audit._rate import Rate
+from dml.audit import inputs
+from dml.audit.rate import Rate
 
 COLUMNS = ("labels", "suggested", "score", "wrong", "own", "vote")  # by image
 
@@ -116,7 +116,7 @@ class Audit:
             "digest": self.digest,
         }
         images = pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
-        _result_files.write(Path(folder), "audit", content, {"audit": images, "duplicates": self.duplicates})
+        inputs.write(Path(folder), "audit", content, {"audit": images, "duplicates": self.duplicates})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -126,11 +126,11 @@ class Audit:
         ------
         ValueError : there is none, or a file is broken, of something else, or of another audit.
         """
-        content, tables = _result_files.read(Path(folder), "audit", ("audit", "duplicates"))
+        content, tables = inputs.read(Path(folder), "audit", ("audit", "duplicates"))
         images, duplicates = tables["audit"], tables["duplicates"]
         try:
             return cls(
-                **{name: _result_files.labels(images[name]) for name in COLUMNS[:2]},
+                **{name: inputs.labels(images[name]) for name in COLUMNS[:2]},
                 **{name: images[name].to_numpy(np.float64) for name in COLUMNS[2:]},
                 rate=Rate(**content["rate"]),
                 representation=content["representation"],
@@ -141,4 +141,4 @@ class Audit:
                 digest=content["digest"],
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{folder}: audit.json is broken ({error!r}): {_result_files.AGAIN}") from error
+            raise ValueError(f"{folder}: audit.json is broken ({error!r}): {inputs.AGAIN}") from error

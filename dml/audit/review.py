@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dml import seeding
-from dml.audit import _result_files
+from dml.audit import inputs
 from dml.audit.result import Audit
 
 ANSWERS = ("right", "wrong", "unsure")
@@ -62,7 +62,7 @@ class ReviewPlan:
     def save(self, folder: str | Path) -> None:
         """Write `plan.json` into a folder; `load` reads it."""
         content = {name: getattr(self, name).tolist() for name in PLANNED}
-        _result_files.write(Path(folder), "plan", {**content, "digest": self.digest}, {})
+        inputs.write(Path(folder), "plan", {**content, "digest": self.digest}, {})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -72,16 +72,16 @@ class ReviewPlan:
         ------
         ValueError : there is none, or the file is broken or of something else.
         """
-        content, _ = _result_files.read(Path(folder), "plan")
+        content, _ = inputs.read(Path(folder), "plan")
         try:
             rows, stratum, sizes = (np.array(content[name], dtype=np.int64) for name in PLANNED[:3])
             expected = np.array(content["expected"], dtype=np.float64)
-            given, suggested = _result_files.labels(content["given"]), _result_files.labels(content["suggested"])
+            given, suggested = inputs.labels(content["given"]), inputs.labels(content["suggested"])
             plan = cls(rows, stratum, sizes, expected, given, suggested, str(content["digest"]))
             if not len(rows) == len(stratum) == len(given) == len(suggested) or stratum.max() >= len(sizes):
                 raise ValueError("its lists differ in length")
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{Path(folder) / 'plan.json'}: broken ({error!r}): {_result_files.AGAIN}") from error
+            raise ValueError(f"{Path(folder) / 'plan.json'}: broken ({error!r}): {inputs.AGAIN}") from error
         return plan
 
 

@@ -35,10 +35,10 @@ def audit(
 
     [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
     """
+    from dml.audit.outputs import lines
+    from dml.audit.study import REQUEST, ask, take_in
     from dml.config import AuditSection, audited_dataset, load_study
     from dml.files import read_json
-    from dml.sweep.auditing.outputs import lines
-    from dml.sweep.auditing.reviews import REQUEST, ask, take_in
     from dml.sweep.execution import cluster
 
     project = find_project()
@@ -79,8 +79,8 @@ def copied_before(project: Project, study: str) -> list[Path]:
     ------
     ValueError : files of a person's own have the names of an audit's.
     """
+    from dml.audit.outputs import CHOICES
     from dml.own_files import occupied, refusal
-    from dml.sweep.auditing.label_files import CHOICES
 
     place, done = (project.root / LABELS / study).resolve(), project.root / "audit" / study / "labels"
     copies = [path for path in done.glob("*.csv") if (place / path.name).is_file()]
@@ -92,10 +92,10 @@ def copied_before(project: Project, study: str) -> list[Path]:
 
 def written(project: Project, study: str, earlier: list[Path]) -> list[str]:
     """Copy the label files to `pipelines/labels`, where DVC watches them, write a study of them, and say so."""
+    from dml.audit.outputs import CHOICES, comparing, is_edited
     from dml.config import load_study
     from dml.files import read_json, write_text
     from dml.own_files import replaced
-    from dml.sweep.auditing.label_files import CHOICES, comparing, is_edited
 
     done, places = project.root / "audit" / study, []
     with replaced(project.root / LABELS / study, earlier) as fresh:

@@ -27,7 +27,7 @@ from dml.counting import counted
 from dml.data import raw, sources
 from dml.data.packing import open_packed, pack, packed_id
 from dml.data.packing.decoding import CorruptImage, How, decode, header, resize
-from dml.data.sources._vectors import check_finite, read_vectors
+from dml.data.sources._table import check_finite, read_vectors
 from dml.models import Layers
 from dml.protocols import Source
 from dml.training import free
@@ -206,7 +206,7 @@ def _glance(source: Source, place: Path) -> tuple[int, bool]:
 def _of_network(options: Mapping[str, Any]) -> tuple[TrainingSpec, How]:
     """The features that the study of `dml new` starts from, so that it finds them, and the pixels that they take."""
     from dml.config import study_from
-    from dml.sweep.inputs.extracting import frozen_trainings
+    from dml.sweep.inputs.vectors import frozen_trainings
 
     models.find(PRETRAINED).check_installed({})
     dataset = {"name": "imagefolder", "id": "images", "settings": dict(options), "resize": "network", "mirror": True}

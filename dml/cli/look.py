@@ -60,12 +60,12 @@ def look(
 
     [bold]Examples[/bold]: dml look ./photos · dml look vectors.npy --labels table.csv -o page.html
     """
+    from dml.audit.look import MARK
     from dml.cli.search_page import check_page
-    from dml.report.audit.look import MARK
 
     check_page(out, MARK, "dml look")
+    from dml.audit import look as page
     from dml.cli.collection import collect
-    from dml.report.audit import look as page
 
     def say(line: str) -> None:
         typer.echo(line, err=True)
@@ -199,7 +199,7 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     """
     from dml.cli.project import find_project
     from dml.files import LONGEST_NAME
-    from dml.sweep.cost.estimate import duration_text
+    from dml.sweep.cost import duration_text
 
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", seen.place.resolve().stem).strip("-.")[: LONGEST_NAME // 2] or "images"
     try:
@@ -233,7 +233,7 @@ def training_seconds(seen: Collection) -> float | None:
     from dml.data import splits
     from dml.data.survey import Survey
     from dml.files import cache
-    from dml.sweep.cost.estimate import estimate
+    from dml.sweep.cost import estimate
 
     options = {name: value for name, value in seen.source.options.items() if value is not None}
     nowhere, steps, seconds = cache() / "none", None, None

@@ -15,22 +15,15 @@ from typer.core import TyperGroup
 from dml import __version__
 from dml.cli.audit import audit
 from dml.cli.check import check
-from dml.cli.doctor import doctor
-from dml.cli.embed import embed
-from dml.cli.gc import gc
+from dml.cli.embed import embed, search
 from dml.cli.init import init
 from dml.cli.look import look
+from dml.cli.machine import doctor, gc, sync, ui
 from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
 from dml.cli.recommend import recommend
 from dml.cli.refit import refit
-from dml.cli.run import run
-from dml.cli.schema import schema
-from dml.cli.scripts import publish, report, why
-from dml.cli.search import search
-from dml.cli.status import status
-from dml.cli.sync import sync
-from dml.cli.ui import ui
+from dml.cli.run import publish, report, run, schema, status, why
 from dml.files import explain
 
 PANELS = {

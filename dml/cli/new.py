@@ -15,7 +15,7 @@ from dml.files import LONGEST_NAME, is_study_name
 
 if TYPE_CHECKING:
     from dml.data.survey import Survey
-    from dml.sweep.cost.estimate import Estimate
+    from dml.sweep.cost import Estimate
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
@@ -85,7 +85,7 @@ def new(
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
-    from dml.sweep.cost.estimate import estimate
+    from dml.sweep.cost import estimate
     from dml.training.data import check_pairs
 
     kind, options = _options(place, root, column or [], labels)
@@ -134,8 +134,7 @@ def new(
 def _options(place: Path, root: Path | None, columns: list[str], labels: Path | None) -> tuple[str, dict[str, Any]]:
     """The source of a place, and its settings."""
     from dml.data.raw import check_text
-    from dml.data.sources._table import columns_of
-    from dml.data.sources._vectors import has_vectors
+    from dml.data.sources._table import columns_of, has_vectors
 
     for path in (place, *([root] if root else []), *([labels] if labels else [])):
         check_text(path.resolve())

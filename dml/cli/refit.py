@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.noise_rate import Rate
 from dml.cli.project import Project, StudyName, find_project
-from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
+from dml.cli.recommend import Dataset, Noise, Rate, Score, find_recommendation
 from dml.files import LONGEST_NAME, is_study_name
 
 STAGES = ("resolve", "download", "pack")
@@ -46,13 +45,13 @@ def refit(
             param_hint="--name",
         )
     if onnx:
-        from dml.training.onnx_export import check_extra
+        from dml.training.model_files import check_extra
 
         check_extra()
     project = find_project()
     found, source, results = find_recommendation(project, study, rate, dataset, noise, score)
     print(f"{found.winner.method}: the best of {study} {found.labels}", flush=True)
-    from dml.sweep.champions.train import Wanted, train_champion
+    from dml.sweep.champions import Wanted, train_champion
 
     _pack(project, study, found.dataset)
     wanted = Wanted(
@@ -70,7 +69,7 @@ def refit(
         print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
         raise
     if onnx:
-        from dml.training.onnx_export import ONNX, export_onnx
+        from dml.training.model_files import ONNX, export_onnx
 
         if not (made.folder / ONNX).is_file():  # one that is there was checked
             export_onnx(made.folder)
@@ -94,7 +93,7 @@ def _pack(project: Project, study: str, dataset: str) -> None:
 def _register(project: Project, study: str, name: str) -> int:
     """Register the champion. Returns its version."""
     from dml.tracking.connection import default_uri
-    from dml.tracking.registry import version_of
+    from dml.tracking.sync import version_of
 
     if project.run("-m", "dml.pipeline", "sync", study, check=False):
         raise ConnectionError(f"The champion is trained, but not in MLflow: `dml sync {study}` registers it.")

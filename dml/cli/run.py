@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated
 
 import typer
 
 from dml.cli.check import check_outputs, print_costs
-from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
+from dml.cli.project import (
+    INTERRUPTED,
+    Project,
+    StudyName,
+    check_name,
+    chosen_before,
+    find_project,
+    study_argument,
+    valid,
+    write_chosen,
+)
 
 
 def run(
@@ -72,3 +83,68 @@ def _print_failures(project: Project, study: str) -> bool:
     error = last["error"].strip().rpartition("\n")[2]
     print(f"{begin}: {count}, such as one of {last['loss']}: {error}", file=sys.stderr)
     return not lost
+
+
+SECONDS = 2.0  # between two looks
+
+
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it, until Ctrl-C.")] = False,
+) -> None:
+    """Show the progress of sweeps, also while they run in another shell, and of those in a study's resources.storage.
+
+    [bold]Examples[/bold]: dml status · dml status --watch
+    """
+    project = find_project()
+    store = project.store
+
+    from dml.sweep.progress.status import describe, live
+    from dml.sweep.store.storages import storages_of
+
+    storages = storages_of(project.studies)
+    if watch:
+        live(store, SECONDS, storages)
+    else:
+        print("\n".join(describe(store, storages)) or f"no sweep has run in {store}")
+
+
+def report() -> None:
+    """Write report/index.html from the results here and the published ones, without training.
+
+    [bold]Example[/bold]: dml report
+    """
+    find_project().run("-m", "dml.pipeline", "report")
+
+
+def publish(
+    studies: Annotated[list[str], study_argument(metavar="STUDY", help="Studies with results here.")],
+) -> None:
+    """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
+
+    [bold]Examples[/bold]: dml publish eps-table1 · dml publish joint-cars joint-flowers
+    """
+    project = find_project()
+    for study in studies:
+        check_name(project, study)
+    for study in studies:
+        project.run("-m", "dml.pipeline", "publish", study)
+
+
+def why(study: StudyName) -> None:
+    """Show why trials of a study run (again): what differs from the most similar trials in the store.
+
+    [bold]Example[/bold]: dml why quickstart
+    """
+    project = find_project()
+    check_name(project, study)
+    project.run("-m", "dml.pipeline", "why", study)
+
+
+def schema() -> None:
+    """Print the JSON Schema of a study, with which an editor completes and checks it.
+
+    [bold]Example[/bold]: dml schema > study.schema.json
+    """
+    from dml.config.schema import schema as found
+
+    print(json.dumps(found(), indent=2))

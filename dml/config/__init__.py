@@ -6,20 +6,24 @@ stay at this boundary: parts take plain keyword arguments, and trials take the r
 
 from __future__ import annotations
 
-from dml.config.audit import AuditSection
-from dml.config.auditing import audited_cell, audited_dataset
 from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
-from dml.config.evaluation import EvaluationSection, ReferenceSection
-from dml.config.files import check_data, check_files, location
-from dml.config.init_from import InitFromSection
-from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
+from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection, ReportSection
+from dml.config.for_use import audited_cell, audited_dataset
+from dml.config.loading import (
+    ConfigError,
+    check_data,
+    check_files,
+    content_of,
+    load_study,
+    location,
+    place_of,
+    study_from,
+)
 from dml.config.parts import FilterSection, LossSection, MinerSection
-from dml.config.report import ReportSection
-from dml.config.search import ResourcesSection, SearchSection
-from dml.config.stopping import best_point, stops_at_best, value_of
+from dml.config.search import ResourcesSection, SearchSection, best_point, stops_at_best, value_of
 from dml.config.study import Study
-from dml.config.training import TrainingSection
+from dml.config.training import InitFromSection, TrainingSection
 
 __all__ = [
     "AuditSection",

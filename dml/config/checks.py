@@ -11,15 +11,50 @@ from pydantic import ValidationError
 
 import dml
 from dml import discovery
-from dml.config import auditing, combining, compare, grid, report_checks
+from dml.config import compare, for_use, grid
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
-from dml.config.stopping import tuning_every
+from dml.config.search import tuning_every
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import augment, batches, sources
 from dml.types import Cell
+
+KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
+"""The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
+
+
+def check_report(study: Study) -> None:
+    """Check the figures, and the names in `report.cells`.
+
+    Raises
+    ------
+    LocatedError : a figure of embeddings that are not kept; a cell that the study does not have.
+    """
+    _check_figures(study)
+    if study.report.cells:
+        try:
+            compare.check_matching(study.cells(), study.report.cells)
+        except ValueError as error:
+            raise LocatedError(str(error), "report", "cells") from error
+
+
+def _check_figures(study: Study) -> None:
+    measured = study.evaluation
+    for place, figure in enumerate(study.report.figures):
+        for setting in KEPT.get(figure, ("keep_embeddings",)):
+            if not getattr(measured, setting):
+                message = f"{figure!r} is drawn from kept embeddings: expected evaluation.{setting} true, got false"
+                raise LocatedError(message, "report", "figures", place)
+        vectors = [dataset.name for dataset in study.datasets if dataset.passes_on is not None]
+        if figure == "retrieval" and vectors:
+            message = f"'retrieval' shows images, of which source {vectors[0]!r} has none: remove it"
+            raise LocatedError(message, "report", "figures", place)
+        if figure == "retrieval" and "test" not in measured.sets:
+            message = "'retrieval' shows queries of the test set: expected 'test' in evaluation.sets, got "
+            message += f"{list(measured.sets)}"
+            raise LocatedError(message, "report", "figures", place)
 
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
@@ -55,8 +90,8 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
             )
         _check_early_stopping(study, training[0])
     compare.check(study)
-    report_checks.check(study)
-    auditing.check(study)
+    check_report(study)
+    for_use.check(study)
 
 
 def _check_finite(value: Any, *location: str | int) -> None:
@@ -115,8 +150,8 @@ def _check_grid(study: Study) -> None:
 
 def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
     """The sections `training` and of one loss with what varies filled in, checked; `miner` is checked too."""
-    combining.miner_with(study.miner, grid_point)
-    own = combining.loss_with(loss, grid_point) if combining.loss_settings(loss, grid_point) else loss
+    grid.miner_with(study.miner, grid_point)
+    own = grid.loss_with(loss, grid_point) if grid.loss_settings(loss, grid_point) else loss
     return grid.changed(study.training, grid.of("training", grid_point)), own
 
 

@@ -147,7 +147,7 @@ class FoldsSection(StudySection):
 
 
 ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
-"""How many class splits, the source's own among them; or folds of all classes (`dml.data.class_splits`)."""
+"""How many class splits, the source's own among them; or folds of all classes (`dml.data.splits`)."""
 
 
 class NoiseSection(StudySection):

@@ -1,8 +1,16 @@
-"""From pydantic's errors to messages that name the YAML file, the line, the key, the value and the choices."""
+"""From pydantic's errors to messages that name the YAML file, the line, the key, the value and the choices.
+
+Two names of one setting: in a study's file, and in the code.
+
+In a file, every part is a name or `{name, settings}`; the sections `training` and `audit` have `backbone` and
+`backbone_settings`. A dotted setting of a file names the part, as `training.backbone.width`; cells call it
+`training.backbone_settings.width`. Keys, digests and cells have the names of the first studies (`FIRST`), so that no
+trial runs again. `dml.config.errors` turns a file's names into the code's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -11,8 +19,108 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
-from dml.config.names import shortened, without_settings, written
 from dml.counting import counted
+from dml.discovery import suggestion
+
+FIRST: dict[str, dict[str, str]] = {
+    "": {"grid": "vary", "reference_values": "published"},
+    "datasets": {"name": "source", "id": "name", "settings": "options"},
+    "noise": {"name": "model", "id": "name"},
+    "training": {"init_from": "start"},
+    "audit": {"review_size": "looks"},
+}
+"""By section: what digests call settings. Cells have those of training too."""
+LISTS = ("datasets", "noise")  # sections that are lists
+PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
+"""By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
+SHORT = {"refit": "head_refit"}
+"""Of `training`: what a file may call settings instead."""
+SETTINGS = "_settings"
+_ROOM = "training"
+_WRITTEN = {first: name for name, first in FIRST[_ROOM].items()}
+
+
+def setting(key: str) -> str:
+    """What cells call a dotted setting of a file: `training.backbone_settings.width`."""
+    room, _, rest = key.partition(".")
+    name, _, inner = rest.partition(".")
+    if room != _ROOM or not name:
+        return key
+    if inner and name in PARTS[_ROOM]:
+        return f"{room}.{name}{SETTINGS}" + ("" if inner == "settings" else f".{inner}")
+    name = SHORT.get(name, name)
+    return _dotted(room, FIRST[_ROOM].get(name, name), inner)
+
+
+def written_setting(key: str) -> str:
+    """How a file writes a dotted setting of a cell: `training.backbone.width`."""
+    room, _, rest = key.partition(".")
+    name, _, inner = rest.partition(".")
+    if room != _ROOM or not name:
+        return key
+    if is_settings(_ROOM, name):
+        return _dotted(room, name.removesuffix(SETTINGS), inner or "settings")
+    return _dotted(room, own_key(_ROOM, name), inner)
+
+
+def own_key(section: str, name: str) -> str:
+    """What a section of the code calls a setting of a cell."""
+    return _WRITTEN.get(name, name) if section == _ROOM else name
+
+
+def is_settings(section: str, name: str) -> bool:
+    """Whether a setting of a section has the settings of a part: `backbone_settings`."""
+    return name.endswith(SETTINGS) and name.removesuffix(SETTINGS) in PARTS.get(section, ())
+
+
+def without_settings(section: str, names: Iterable[str]) -> list[str]:
+    """The keys of a section of a file: settings of a part are inside it."""
+    return [name for name in names if not is_settings(section, name)]
+
+
+def first_names(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's content with the names that digests have."""
+    found = {}
+    for section, value in content.items():
+        if section in LISTS and isinstance(value, list):
+            value = [_first_names(section, item) for item in value]
+        elif section not in LISTS:
+            value = _first_names(section, value)
+        found[FIRST[""].get(section, section)] = value
+    return found
+
+
+def _first_names(section: str, value: Any) -> Any:
+    if section not in FIRST or not isinstance(value, Mapping):
+        return value
+    return {FIRST[section].get(name, name): inner for name, inner in value.items()}
+
+
+def written(location: Iterable[str | int]) -> list[str | int]:
+    """Where a file has a setting, by keys and positions of lists, whose location has the names of the code."""
+    found: list[str | int] = []
+    section: str | None = ""
+    for part in location:
+        if isinstance(part, int):
+            found.append(part)
+            continue
+        if section is not None and is_settings(section, part):
+            found += [part.removesuffix(SETTINGS), "settings"]
+        else:
+            found.append(written_setting(part))
+        section = part if section == "" else None
+    return found
+
+
+def shortened(location: Iterable[str | int]) -> list[str | int]:
+    """Where a file has a setting that it calls by its short name."""
+    whole = {f"{before}{name}": f"{before}{short}" for short, name in SHORT.items() for before in ("", f"{_ROOM}.")}
+    return [whole.get(str(part), part) for part in location]
+
+
+def _dotted(*parts: str) -> str:
+    return ".".join(filter(None, parts))
+
 
 KINDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
@@ -104,7 +212,7 @@ def _explain(
             yield f"{where}: {problem['msg'].replace('Input should be', 'expected')}, got {problem['input']!r}"
 
 
-def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
+def place_in(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
     """`file:line: key` of a setting, for a problem that is found after reading; `files` as in `explain`."""
     return f"{line_of(files, *location)}: {_key(location)}"
 
@@ -174,3 +282,76 @@ def _line(node: yaml.Node, location: Sequence[Any]) -> tuple[int, int, bool]:
         depth += 1
         replaced = replaced or not isinstance(node, yaml.MappingNode)
     return depth, line, replaced
+
+
+OF_A_PART = ("name", "settings")
+
+
+def renamed(content: Mapping[str, Any], of_file: bool = False) -> dict[str, Any]:
+    """A study's content with the names of the code; it may have them already, unless it is `of_file`.
+
+    Raises
+    ------
+    LocatedError : a part has keys besides `name` and `settings`, or a file has a name of the code.
+    """
+    found = dict(content)
+    for name in PARTS:
+        if isinstance(found.get(name), Mapping):
+            found[name] = _section(name, found[name], of_file)
+    return {key: _dotted_in(value, (key,), of_file) for key, value in found.items()}
+
+
+def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str, Any]:
+    """The settings of one section with the names of the code."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in PARTS[section] and isinstance(value, Mapping):
+            for inner, of_part in value.items():
+                if inner not in OF_A_PART:
+                    raise LocatedError(f"unknown key{suggestion(str(inner), OF_A_PART)}", section, key, str(inner))
+                found[key if inner == "name" else f"{key}{SETTINGS}"] = of_part
+            continue
+        if of_file and is_settings(section, key):
+            whole = key.removesuffix(SETTINGS)
+            raise LocatedError(f"unknown key {key!r}; did you mean '{whole}: {{name, settings}}'?", section, key)
+        found[key] = value
+    return _whole(found, section) if section == "training" else found
+
+
+def _whole(given: Mapping[str, Any], *location: str) -> dict[str, Any]:
+    """The settings of `training`, and its searched ones, with short names replaced."""
+    found = {}
+    for key, value in given.items():
+        name = SHORT.get(key, key)
+        if name != key and name in given:
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
+        searched = key == "search" and len(location) == 1 and isinstance(value, Mapping)
+        found[name] = _whole(value, *location, key) if searched else value
+    return found
+
+
+def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> Any:
+    """A value with the names of the code for all dotted settings in it: axes, and attributes of cells."""
+    if isinstance(value, list):
+        return [_dotted_in(inner, (*location, place), of_file) for place, inner in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    found = {}
+    for key, inner in value.items():
+        below = (*location, key)
+        if location[0] == "compare" and key == "each" and isinstance(inner, list):
+            inner = [_setting(name, below, of_file) for name in inner]
+        name = _setting(key, below, of_file)
+        if name in found or (name != key and name in value):
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
+        found[name] = _dotted_in(inner, below, of_file)
+    return found
+
+
+def _setting(key: Any, location: tuple[str | int, ...], of_file: bool) -> Any:
+    """What cells call a dotted setting; anything else as it is."""
+    if not isinstance(key, str):
+        return key
+    if of_file and (now := written_setting(key)) != key:
+        raise LocatedError(f"unknown setting {key!r}; did you mean {now!r}?", *location)
+    return setting(key)

@@ -2,14 +2,29 @@
 
 Validation scores compare only within a dataset and a noise level: at another one, other images or labels train. A model
 that was trained on labels made wrong on purpose shows what noise costs, and is for no other use.
+
+What a reader must know of a study's scores although they are measured as the study says: said beside each of them.
+
+Unlike flags (`dml.report.analysis.flags`) caveats decide nothing: a comparison with one counts.
+
+Whether a study's comparisons are tuned, by its configuration, and with what budget.
+
+A learning rate that suits one method and not another can reverse a comparison (docs/LOG.md, 2026-11-23), so
+comparisons at one rate say so wherever they are shown: on pages, in recipes, in MLflow and by `dml check`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+import dml
 from dml import discovery
+from dml.config import compare
+from dml.config.errors import LocatedError
+from dml.config.evaluation import AuditSection
+from dml.config.recipes import RATES
 from dml.config.study import Study
+from dml.counting import counted
 from dml.data import sources
 from dml.discovery import suggestion
 from dml.types import Cell, NoiseLevel, noise_model
@@ -104,3 +119,165 @@ def comparable(cells: Sequence[Cell]) -> dict[tuple[str, str], list[int]]:
 def for_use(cells: Sequence[Cell]) -> list[list[int]]:
     """For each dataset, the places of its cells with labels as given; empty if a study has no such labels."""
     return [places for (_, level), places in comparable(cells).items() if level == AS_GIVEN]
+
+
+ON_CORRECT = "chosen on correct labels"
+
+
+def caveats(study: Study, cell: Cell) -> list[str]:
+    """The marks of a cell's scores: `chosen on correct labels`, `shared handwriting`."""
+    shared = shared_by_classes(study, cell.dataset)
+    return [ON_CORRECT] * chosen_on_correct_labels(study, cell) + [f"shared {shared}"] * bool(shared)
+
+
+def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
+    """The caveats of a study's cells, or of some of them, in sentences."""
+    cells, found = study.cells() if cells is None else cells, []
+    if any(chosen_on_correct_labels(study, cell) for cell in cells):
+        found.append(
+            f"{ON_CORRECT.capitalize()}: an oracle. Where training labels are wrong, rates, steps and methods are "
+            "still chosen on validation classes with correct labels, which nobody has who needs such a row."
+        )
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        if shared := shared_by_classes(study, dataset):
+            found.append(
+                f"Shared {shared}: in class splits of {dataset} the images of training and of test classes are made of "
+                f"the same {shared}, which the dataset's own split keeps apart. Networks that know it may score higher "
+                "on new classes."
+            )
+    return found
+
+
+def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
+    """Whether a cell trains on wrong labels, and what it trains with was chosen by validation labels that are not."""
+    by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.rate)
+    if not by_true or dml.losses.closed_form_of(cell.loss.name) is not None:
+        return False
+    noise = discovery.find("dml.noise", noise_model(cell.noise))
+    as_observed = study.objective(cell.dataset).split("/")[1] == "given" and "given" in noise.context  # type: ignore[attr-defined]
+    return not (noise.topline or as_observed)  # type: ignore[attr-defined]
+
+
+def shared_by_classes(study: Study, dataset: str) -> str:
+    """What images of training and test classes share in class splits of a dataset: `handwriting`; mostly nothing."""
+    section = study.dataset(dataset)
+    if study.splits == 1 or not getattr(sources.find(section.name), "shared", ""):
+        return ""
+    return str(getattr(sources.build(section.name, **section.settings), "shared", ""))
+
+
+NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
+
+
+def mark(study: Study) -> str:
+    """The mark of the study's comparisons: `not tuned`, `rate not tuned`, or nothing.
+
+    A rate is tuned if it is searched, or if it is an axis of the study: then each rate is a method of its own.
+    """
+    rates = {f"training.{rate}" for rate in RATES}
+    if any(rates.issuperset(settings) for values in study.axes.values() for settings in values):
+        return ""
+    if study.search.sampler == "fixed":
+        return NOT_TUNED
+    return "" if any(rate in study.training.search for rate in RATES) else RATE_NOT_TUNED
+
+
+def one_search(study: Study) -> str:
+    """What intervals of a tuned study with one class split are of; empty if it is not such a study."""
+    searched = study.search.sampler != "fixed" and any(
+        not dml.losses.closed_form_of(loss.name) for loss in study.losses
+    )
+    if not searched or study.splits > 1:
+        return ""
+    return "one class split; the part of a search is estimated from its trials (class_splits repeats both)"
+
+
+def budget_text(study: Study) -> str:
+    """What tunes each cell: `8 trials for each cell (tpe), which stops at its best step`; and the mark, if any."""
+    search = study.search
+    if search.sampler == "fixed":
+        return f"{NOT_TUNED}: each cell has one setting" if mark(study) else "one setting for each cell"
+    text = f"{counted(search.trials, 'trial')} for each cell ({search.sampler})"
+    text += ", which stops at its best step" if search.stop == "best" else ""
+    return f"{mark(study)}: {text}" if mark(study) else text
+
+
+def audited_cell(section: AuditSection, study: Study) -> Cell:
+    """The cell whose settings train the networks of `trained`: the dataset's first one that trains and has its
+    attributes, with labels as given if there is such a cell.
+
+    Raises
+    ------
+    ValueError : there is none, or its network has seen labels, or is not trained as a whole.
+    """
+    dataset = audited_dataset(section, study)
+    cells = [cell for cell in study.cells() if cell.dataset == dataset]
+    wanted = section.trained if isinstance(section.trained, dict) else {}
+    found = compare.check_matching(cells, wanted)
+    trained = [cell for cell in found if dml.losses.closed_form_of(cell.loss.name) is None]
+    if not trained:
+        raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
+    cell = trained[next(iter(for_use(trained)), [0])[0]]
+    training = study.training_of(cell)
+    if study.dataset(dataset).passes_on is not None:
+        raise ValueError(f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it")
+    if training.frozen:
+        raise ValueError(
+            f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
+            "remove it, or choose a cell without training.frozen"
+        )
+    if training.train_from is not None:
+        raise ValueError(
+            f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
+            "choose a cell without training.train_from"
+        )
+    if training.init_from is not None:
+        raise ValueError(
+            "training.init_from gives weights that may come from the audited labels, so no label would be held out: "
+            "remove it, or give weights to the backbone (its settings)"
+        )
+    return cell
+
+
+def audited_dataset(section: AuditSection, study: Study) -> str:
+    """The name of the audited dataset.
+
+    Raises
+    ------
+    ValueError : the study has none of this name, or several and none is named.
+    """
+    names = [dataset.label for dataset in study.datasets]
+    if section.dataset and section.dataset not in names:
+        raise ValueError(f"{section.dataset!r} is no dataset of the study{suggestion(section.dataset, names)}")
+    if not section.dataset and len(names) > 1:
+        raise ValueError(f"the study has several datasets: name one, as in audit: {{dataset: {names[0]}}}")
+    return section.dataset or names[0]
+
+
+def check(study: Study) -> None:
+    """Reject a section that names no dataset of the study, or asks for what that dataset does not have.
+
+    Raises
+    ------
+    LocatedError : the message lists the datasets.
+    """
+    if study.audit is None:
+        return
+    try:
+        chosen = audited_dataset(study.audit, study)
+    except ValueError as error:
+        raise LocatedError(str(error), "audit", "dataset") from error
+    vectors = study.dataset(chosen).passes_on is not None
+    if vectors and study.audit.backbone is not None:
+        raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
+    if study.audit.trained is not False:
+        try:
+            audited_cell(study.audit, study)
+        except ValueError as error:
+            raise LocatedError(str(error), "audit", "trained") from error
+    frozen = any(study.training_of(cell).frozen for cell in study.cells() if cell.dataset == chosen)
+    others = study.audit.backbone is not None or study.audit.trained is not False or frozen
+    if not vectors and study.audit.pixels is None and not others:
+        raise LocatedError(
+            "pixels: null leaves nothing to audit with: name a backbone, set trained: true, or keep pixels", "audit"
+        )

@@ -18,12 +18,13 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
+import dml
 from dml import discovery
-from dml.config.errors import LocatedError
-from dml.config.names import PARTS, SETTINGS, own_key, setting, without_settings, written_setting
+from dml.config.errors import PARTS, SETTINGS, LocatedError, own_key, setting, without_settings, written_setting
+from dml.config.parts import LossSection, MinerSection
 from dml.config.terms import StudySection
 from dml.config.training import REAL, TrainingSection
-from dml.types import BatchSpec, TrainingSettings
+from dml.types import BatchSpec, Part, TrainingSettings
 
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
@@ -138,3 +139,44 @@ def _settings() -> list[str]:
     names = [f"training.{name}" for name in known]
     names += [f"training.batch.{own.name}" for own in fields(BatchSpec)]
     return [name for name in names if name not in FIXED]
+
+
+def loss_settings(loss: LossSection, grid_point: Mapping[str, Any]) -> dict[str, Any]:
+    """What varies of one loss: the settings that it has."""
+    return discovery.accepted(discovery.find("dml.losses", loss.name), of("loss", grid_point))
+
+
+def loss_with(loss: LossSection, grid_point: Mapping[str, Any]) -> LossSection:
+    """A loss with what varies filled in; what varies is not searched."""
+    own = loss_settings(loss, grid_point)
+    search = None if loss.search is None else {k: v for k, v in loss.search.items() if k not in own}
+    return changed(loss, {"settings": {**loss.settings, **own}, "search": search})
+
+
+def miner_with(miner: MinerSection, grid_point: Mapping[str, Any]) -> MinerSection:
+    """The section `miner` with what varies filled in; what varies is not searched."""
+    own = of("miner", grid_point)
+    if not own:
+        return miner
+    search = {k: v for k, v in miner.search.items() if k not in own}
+    return changed(miner, {"settings": {**miner.settings, **own}, "search": search})
+
+
+def miner_settings(
+    positives: str | None, negatives: str | None, foreign: Part | None, grid_point: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """What varies of a cell's miner, two policies or one of another package: the settings that it has."""
+    asked = of("miner", grid_point)
+    if not asked:
+        return {}
+    if foreign is not None:
+        return discovery.accepted(discovery.find("dml.miners", foreign.name), asked)
+    if positives is None or negatives is None:
+        return {}
+    taken = dml.miners.settings_of_pair(positives, negatives)
+    return {key: value for key, value in asked.items() if key in taken}
+
+
+def foreign_miner(miner: MinerSection) -> Part | None:
+    """The miner of another package that a study names."""
+    return Part(miner.name, dict(miner.settings), dict(miner.search)) if miner.name else None

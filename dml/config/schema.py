@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dml import discovery
+from dml.config.errors import PARTS, SETTINGS
 from dml.config.loading import EXTENDS
-from dml.config.names import PARTS, SETTINGS
 from dml.config.study import Study
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

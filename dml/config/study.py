@@ -1,4 +1,9 @@
-"""A whole study: its sections, and its cells."""
+"""A whole study: its sections, and its cells.
+
+Methods in closed form beside losses: a trial fits a linear head to features, and trains nothing.
+
+A loss says so by its attribute `closed_form` (`dml.protocols.Loss`). Most settings of the training then have no effect.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +19,59 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 import dml
 from dml import discovery
-from dml.config import closed_forms, combining, recipes
+from dml.config import grid as combining
 from dml.config import grid as grids
-from dml.config.audit import AuditSection
+from dml.config import recipes
 from dml.config.compare import ComparisonSection
 from dml.config.data import NETWORK, ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
-from dml.config.errors import LocatedError
-from dml.config.evaluation import EvaluationSection, ReferenceSection
-from dml.config.names import first_names
+from dml.config.errors import LocatedError, first_names, renamed
+from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection, ReportSection
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
-from dml.config.renaming import renamed
-from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
-from dml.types import Cell, Name, Part, ScoreKey, part_of
+from dml.types import Cell, Name, Part, ScoreKey, TrainingSpec, part_of
+
+OF_FEATURES = ("backbone", "backbone_settings", "init_from", "frozen", "frozen_precision")
+OF_IMAGES = ("augment", "augment_settings", "precision", "device")
+DECIDING_FEATURES = (*OF_FEATURES, *OF_IMAGES, "embedding_size", "normalize")
+"""The settings of the training that decide the features, and what is made of them."""
+
+FREE = "free"
+"""The method that chooses among layers, too."""
+
+PIXELS = "pixels"
+"""The backbone where nothing is pretrained: what a network with random weights computes is no baseline."""
+
+
+def takes(loss: str, setting: str) -> bool:
+    """Whether a dotted setting of the study, such as `training.steps`, has an effect on a method."""
+    room, _, rest = setting.partition(".")
+    return dml.losses.closed_form_of(loss) is None or (
+        room == "training" and rest.partition(".")[0] in DECIDING_FEATURES
+    )
+
+
+def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec:
+    """The training of a trial with a loss: as given, or for a method in closed form only its head's start.
+
+    Parameters
+    ----------
+    images : whether the data are images, not vectors.
+    """
+    kind = dml.losses.closed_form_of(loss)
+    if kind is None:
+        return training
+    kept = {name: getattr(training, name) for name in DECIDING_FEATURES}
+    init_from = None if training.init_from is None else replace(training.init_from, head="new")
+    if training.train_from is not None:  # such trials start from the features of the whole backbone
+        kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
+    found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
+    pretrained = dml.models.find(training.backbone).statistics(**training.backbone_settings) is not None
+    if images and not (pretrained or found.frozen or init_from):
+        return replace(found, backbone=PIXELS, backbone_settings={})
+    return replace(found, layers=kind == FREE and images and init_from is None)
+
 
 DECIDING = (
     *("datasets", "noise", "losses", "positives", "negatives", "miner", "grid", "seeds", "search"),
@@ -178,7 +221,7 @@ class Study(StudySection):
                         key: value
                         for key, value in grid_point.items()
                         if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
-                        if closed_forms.takes(loss.name, key)
+                        if takes(loss.name, key)
                     }
                     for section in self.filters:
                         chosen = section.part() if dml.losses.closed_form_of(loss.name) is None else None

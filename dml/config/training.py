@@ -5,15 +5,45 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 import dml
 from dml import discovery
-from dml.config.init_from import InitFromSection
-from dml.config.terms import SECTION, SpaceTerm, checked_parts, extremes
+from dml.config.terms import SECTION, SpaceTerm, StudySection, checked_parts, extremes
 from dml.data import augment, batches
-from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
+from dml.discovery import suggestion
+from dml.types import Choice, Name, Own, TrainingSettings, TrainingSpec, setting
+
+ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
+ROOMS = ("training", "miner", "loss")
+
+
+class InitFromSection(StudySection):
+    """Weights from a file, or those of an earlier study's model."""
+
+    path: Name | None = Field(None, description="a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
+    study: Name | None = Field(None, description="an earlier study, whose models are here")
+    cell: dict[str, Any] = Field({}, description="what identifies one cell of that study: its loss, rate, ...")
+    best: bool = Field(False, description="the cell of that study with the best validation score, with labels as given")
+    head: Literal["keep", "new"] | None = Field(None, description="the embedding layer; none: kept if its size fits")
+
+    @model_validator(mode="after")
+    def _check(self) -> InitFromSection:
+        if (self.path is None) == (self.study is None):
+            raise ValueError("expected either `path` or `study`, as in {study: other, cell: {loss: triplet}}")
+        if self.path is not None and (self.cell or self.best):
+            raise ValueError("`cell` and `best` choose a model of a study: remove them, or give `study` for `path`")
+        if self.study is not None and bool(self.cell) == self.best:
+            raise ValueError(
+                "with `study`, expected either `cell`, such as {loss: triplet, rate: 0.0}, or `best: true`"
+            )
+        for key in self.cell:
+            if key not in ATTRIBUTES and key.partition(".")[0] not in ROOMS:
+                choices = suggestion(key, [*ATTRIBUTES, "a setting such as loss.margin"])
+                raise ValueError(f"cell: unknown attribute {key!r}{choices}")
+        return self
+
 
 WHOLE = ("steps", "embedding_size", "warmup_steps")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")

@@ -14,8 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import alike_names, corrupt_error, list_images, lost_classes
-from dml.data.packing.streaming import ProgressLine, ordered
+from dml.data.packing.listing import ProgressLine, alike_names, corrupt_error, list_images, lost_classes, ordered
 from dml.data.sources import left_out
 from dml.protocols import Source, VectorSource
 

@@ -8,12 +8,11 @@ Neighbours are computed once for all metrics and label levels, block by block; k
 from __future__ import annotations
 
 from dml.evaluation import metrics
-from dml.evaluation._evaluate import evaluate, metric_of
-from dml.evaluation._scores import Scores, per_class
+from dml.evaluation._evaluate import Scores, evaluate, metric_of, per_class
+from dml.evaluation._search import augmented
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import embed, embed_images, joined, of_views
 from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
-from dml.evaluation.reranking import augmented
 
 __all__ = [
     "Scores",

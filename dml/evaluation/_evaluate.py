@@ -5,23 +5,221 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from dml import discovery
-from dml.arrays import host_array
-from dml.evaluation._pairs import pair_counts
-from dml.evaluation._retrieval import Retrieval
-from dml.evaluation._scores import Scores
 from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import check_start, kmeans
 from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
+from dml.evaluation.ranking import Neighbours, Relevance
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
+from dml.tables import host_array
 from dml.tensors import without_autocast
+
+
+class Scores(dict[str, float]):
+    """Scores by name.
+
+    Attributes
+    ----------
+    counts : for each level, the number of `queries`, and how many are `excluded` from the means because the gallery has
+        no relevant row for them.
+    per_query : with `keep`: columns level, index (row of the embeddings), label, and one for each retrieval metric, NaN
+        if the query is excluded.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: dict[str, dict[str, int]] = {}
+        self.per_query: pd.DataFrame | None = None
+
+
+def per_class(per_query: pd.DataFrame) -> pd.DataFrame:
+    """`Scores.per_query` averaged within each class: columns level, label, queries, excluded, one for each metric."""
+    metrics = [name for name in per_query.columns if name not in ("level", "index", "label")]
+    groups = per_query.groupby(["level", "label"], sort=True)
+    table = groups[metrics].mean()
+    table.insert(0, "queries", groups.size())
+    table.insert(1, "excluded", groups.size() - groups[metrics].count().min(axis=1) if metrics else 0)
+    return table.reset_index()
+
+
+SAMPLE = 1000  # queries on which an approximate search is compared with the exact one
+
+
+class Retrieval:
+    """Queries and a gallery among the embeddings, and what is relevant at each level.
+
+    Parameters
+    ----------
+    vectors : n embeddings.
+    levels : labels of each level as codes from 0, int64 (n,).
+    queries, gallery : bool (n,) or None for all.
+    cameras : integers (n,) or None; negative ones are unknown.
+    backend, approximate, seed : of the search.
+
+    Raises
+    ------
+    ValueError : masks or cameras of another type or shape, or a mask without rows.
+    """
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        levels: Mapping[str, np.ndarray],
+        queries: Any,
+        gallery: Any,
+        cameras: Any,
+        backend: str,
+        approximate: bool,
+        seed: int,
+    ) -> None:
+        n = len(vectors)
+        self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")
+        known = None if cameras is None else camera_codes(cameras, n)
+        self.relevance = {level: Relevance(labels, known, self.queries, rows) for level, labels in levels.items()}
+        asking, searched = (torch.from_numpy(chosen).to(vectors.device) for chosen in (self.queries, rows))
+        self._neighbours = Neighbours(vectors, asking, searched, backend, approximate, seed)
+
+    def values(self, metrics: Mapping[str, RetrievalMetric]) -> dict[str, dict[str, np.ndarray]]:
+        """At each level each metric's value for each query, float64 (q,); NaN for a query without a relevant row.
+
+        Raises
+        ------
+        ValueError : an approximate search, and a metric that needs the whole ranking.
+        """
+        depth = self.depth(metrics)
+        if depth is None and self._neighbours.approximate:
+            whole = ", ".join(name for name, part in metrics.items() if part.depth(1) is None)
+            raise ValueError(f"approximate: {whole} needs the whole ranking; leave one of the two out")
+        out = {level: {name: np.empty(len(self.queries)) for name in metrics} for level in self.relevance}
+        placed = {level: right.to(self._neighbours.vectors.device) for level, right in self.relevance.items()}
+        for block, hits in self._neighbours.hits(depth, placed):
+            for level in placed:
+                for name, part in metrics.items():
+                    out[level][name][block] = part(hits[level])
+        for level, right in self.relevance.items():
+            for values in out[level].values():
+                values[right.positives == 0] = np.nan
+        return out
+
+    def depth(self, metrics: Mapping[str, RetrievalMetric]) -> int | None:
+        """Neighbours needed for all metrics and levels, including the rows that a level ignores; None: all."""
+        needed = [1]
+        for right in self.relevance.values():
+            depths = [depth for part in metrics.values() if (depth := part.depth(right.most)) is not None]
+            if len(depths) < len(metrics):
+                return None
+            needed.append(max(depths, default=0) + int(right.ignored.max(initial=0)))
+        return max(needed)
+
+    def found_share(self, k: int) -> float:
+        """The share of the k exact neighbours of some queries, without themselves, that an approximate search finds."""
+        exact = self._neighbours
+        draw = torch.Generator().manual_seed(exact.seed)
+        some = torch.randperm(len(exact.queries), generator=draw)[:SAMPLE].sort().values
+        rows = exact.queries[some.to(exact.queries.device)]
+        found = []
+        for approximate in (False, True):
+            search = Neighbours(exact.vectors, rows, exact.gallery, exact.backend, approximate, exact.seed)
+            found.append(torch.cat([order for _, order in search.blocks(k)]).cpu().numpy())
+        own = torch.searchsorted(exact.gallery, rows).cpu().numpy()
+        at = exact.gallery.cpu().numpy()[np.minimum(own, len(exact.gallery) - 1)]
+        own = np.where(at == rows.cpu().numpy(), own, -1)  # the query's own place, if the gallery contains it
+        shares = [np.isin(a[a != i], b).mean() for a, b, i in zip(*found, own, strict=True) if (a != i).any()]
+        return float(np.mean(shares)) if shares else np.nan
+
+
+def camera_codes(cameras: Any, n: int) -> np.ndarray:
+    """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
+    known = codes(cameras, n, "cameras")
+    return np.where(host_array(cameras, "cameras") < 0, known.max() + 1 + np.arange(n), known)
+
+
+def rows_of(mask: Any, n: int, what: str) -> np.ndarray:
+    """The rows of a bool mask (n,), int64; all rows if it is None."""
+    if mask is None:
+        return np.arange(n)
+    array = host_array(mask, what)
+    if array.dtype != bool or array.shape != (n,):
+        raise ValueError(f"{what}: expected bool ({n},), got {array.dtype} {array.shape}")
+    if not array.any():
+        raise ValueError(f"{what}: expected at least one row, got none")
+    return array.nonzero()[0]
+
+
+CHUNK = 1 << 22  # pairs in one block
+DROPPED = 10  # bits of a float32's 23 after the point: steps are 1/8192 of a squared distance
+BINS = 1 << (31 - DROPPED)
+
+
+class PairCounts(NamedTuple):
+    """Pairs by distance, nearest first: int64 (BINS,) each."""
+
+    positive: np.ndarray  # of one class
+    negative: np.ndarray  # of two classes
+
+
+def pair_counts(
+    vectors: Vectors, levels: Mapping[str, np.ndarray], queries: Any, gallery: Any, cameras: Any
+) -> dict[str, PairCounts]:
+    """The pairs of a query and a gallery row at each level of labels; the arguments are those of `evaluate`.
+
+    Without masks each pair of two rows counts once. Rows that a query ignores (its class and camera) are in no pair.
+    """
+    n, device = len(vectors), vectors.device
+    once = queries is None and gallery is None
+    asking, searched = (
+        torch.from_numpy(rows_of(m, n, name)).to(device) for m, name in ((queries, "queries"), (gallery, "gallery"))
+    )
+    points = _points(vectors)
+    left, right = (points, points) if once else (points[asking], points[searched])
+    known = {level: torch.from_numpy(labels).to(device) for level, labels in levels.items()}
+    camera = None if cameras is None else torch.from_numpy(camera_codes(cameras, n)).to(device)
+    total = torch.zeros(BINS, dtype=torch.int64, device=device)
+    same = {level: torch.zeros_like(total) for level in levels}  # of one class, also those that a query ignores
+    taken = same if camera is None else {level: torch.zeros_like(total) for level in levels}
+
+    def count(rows: slice, columns: slice) -> None:
+        place, a, b = _steps(left[rows], right[columns]), asking[rows, None], searched[columns]
+        valid = b > a if once else b != a
+        total.add_(torch.bincount(place[valid], minlength=BINS))
+        for level, labels in known.items():
+            pairs = valid & (labels[a] == labels[b])
+            same[level].add_(torch.bincount(place[pairs], minlength=BINS))
+            if camera is not None:
+                pairs &= camera[a] != camera[b]
+                taken[level].add_(torch.bincount(place[pairs], minlength=BINS))
+
+    step = max(1, CHUNK // len(searched))
+    for start in range(0, len(asking), step):
+        count(slice(start, start + step), slice(start if once else 0, None))
+    return {level: PairCounts(taken[level].cpu().numpy(), (total - same[level]).cpu().numpy()) for level in levels}
+
+
+def _points(vectors: Vectors) -> Tensor:
+    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows.
+
+    They are scaled by a power of two, which leaves the steps of distance as they are.
+    """
+    points = vectors.double(slice(None))  # maybe the caller's own memory
+    points = points * 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
+    return points.sub_(points.mean(0))
+
+
+def _steps(rows: Tensor, columns: Tensor) -> Tensor:
+    """int32 (r, c): squared distances in steps that grow with them, the first bits of a float32."""
+    sums = rows.square().sum(1)[:, None] + columns.square().sum(1)
+    squared = torch.addmm(sums, rows, columns.T, alpha=-2)
+    rounding = 2 * rows.shape[1] * torch.finfo(torch.float64).eps
+    squared.masked_fill_(squared < rounding * sums, 0.0)  # duplicates
+    return squared.float().view(torch.int32).bitwise_right_shift_(DROPPED)
 
 
 @without_autocast

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dml.arrays import host_array
+from dml.tables import host_array
 from dml.tensors import check_dense, from_array, unit_rows
 
 CHUNK = 1 << 22  # numbers in one temporary array

@@ -6,8 +6,42 @@ are in no tuple, in no memory, and no proxy learns from them. It has a state of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dml import discovery
-from dml.filters._build import build, build_for
+from dml.protocols import Filter
+
+
+def build(name: str, /, **settings: Any) -> Filter:
+    """A filter by its name here (`"prism"`), or by a dotted path to a class of another package.
+
+    Raises
+    ------
+    ValueError : an unknown filter, an unknown setting or an invalid value.
+    """
+    return discovery.build("dml.filters", name, **settings)
+
+
+def build_for(
+    name: str, settings: Mapping[str, Any], *, num_classes: int | None = None, embedding_size: int | None = None
+) -> Filter:
+    """A filter with `settings`, and with those values that its constructor names and `settings` does not set.
+
+    Parameters
+    ----------
+    num_classes : observed labels are 0 .. num_classes - 1; None: not known.
+    embedding_size : D; None: not known.
+
+    Raises
+    ------
+    ValueError : as for `build`.
+    """
+    known = {"num_classes": num_classes, "embedding_size": embedding_size}
+    offered = {key: value for key, value in known.items() if value is not None}
+    part = discovery.find("dml.filters", name)
+    return build(name, **{**discovery.accepted(part, offered), **settings})
+
 
 __all__ = ["build", "build_for"]
 

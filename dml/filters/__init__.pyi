@@ -1,7 +1,13 @@
 # Written by `python -m dml.discovery`.
-from dml.filters._build import build as build
-from dml.filters._build import build_for as build_for
 from dml.filters.none import None_ as None_
 from dml.filters.prism import Prism as Prism
 from dml.filters.prism_vmf import PrismVmf as PrismVmf
 from dml.filters.sub_centers import SubCenters as SubCenters
+from collections.abc import Mapping
+from typing import Any
+from dml.protocols import Filter
+
+def build(name: str, /, **settings: Any) -> Filter: ...
+def build_for(
+    name: str, settings: Mapping[str, Any], *, num_classes: int | None = None, embedding_size: int | None = None
+) -> Filter: ...

@@ -6,21 +6,162 @@ A sample's score against class k is `scale_k . v + offset_k` for its unit embedd
 
 over the classes that the memory holds. A sample of another class counts as clean: it is kept, with P_clean = 1. During
 the warm-up every sample is kept and remembered, and no quantile is recorded, since a new network's are another's.
+
+Smooth top-R: the samples of a batch whose probability of being clean is above a running quantile.
+
+Liu et al., "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021, section 3.3: the
+threshold is the mean of the R-th quantiles of the last tau batches, this one included.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from dml.filters._batch import check_counts, checked_batch
-from dml.filters._memory import ALL, ClassMemory
-from dml.filters._ranking import SmoothTopR
-from dml.tensors import directions
+from dml.tensors import Ring, checked_labels, directions, may_look
+
+
+def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, classes: int | None = None) -> Tensor:
+    """Labels int64 (N,) on the embeddings' device. Only a CPU's values are looked at.
+
+    Parameters
+    ----------
+    embeddings : float (N, D). labels : int (N,).
+    size, classes : D and K; None: any.
+
+    Raises
+    ------
+    ValueError : no samples, other types or shapes, or labels that are not from 0 to K - 1.
+    """
+    codes = checked_labels(embeddings, labels, "filter: ")
+    shape = tuple(embeddings.shape)
+    if size is not None and shape[1] != size:
+        raise ValueError(f"filter: embeddings: expected (N, {size}) as embedding_size says, got {shape}")
+    if not len(embeddings):
+        raise ValueError(f"filter: embeddings: expected at least one sample, got {shape}")
+    if classes is not None and may_look(labels):
+        low, high = (int(bound) for bound in labels.to(torch.int64).aminmax())
+        if low < 0 or high >= classes:
+            raise ValueError(
+                f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
+            )
+    return codes
+
+
+def check_counts(low: int, **values: Any) -> None:
+    """Raise a ValueError unless settings are whole numbers, at least `low`."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
+            raise ValueError(f"{name}: expected a whole number, at least {low}; got {value!r}")
+
+
+ALL = slice(None)
+
+
+class ClassMemory(Ring):
+    """The latest samples, and the sum and number of each class's.
+
+    Sums are in float64, so that adding and removing samples for millions of steps leaves no error.
+
+    Parameters
+    ----------
+    classes : K; labels are 0 .. K - 1.
+    size : D, of the embeddings.
+    entries : M, samples that the memory holds.
+
+    Attributes
+    ----------
+    sums : float64 (K, D). counts : int64 (K,), 0 for a class that the memory does not hold.
+    """
+
+    sums: Tensor
+    counts: Tensor
+
+    def __init__(self, classes: int, size: int, entries: int):
+        super().__init__(entries, size)
+        self.register_buffer("sums", torch.zeros(classes, size, dtype=torch.float64))
+        self.register_buffer("counts", torch.zeros(classes, dtype=torch.int64))
+
+    def add(self, embeddings: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+        """Remember a batch's kept samples.
+
+        Parameters
+        ----------
+        embeddings : float32 (N, D). labels : int64 (N,). kept : bool (N,).
+
+        Returns
+        -------
+        int64 (2 N,) : the classes whose sums may have changed, some of them several times.
+        """
+        place, kept = self.places(kept)
+        removed = torch.where(kept, self.labels[place], -1)
+        gone, came = (removed >= 0).to(torch.int64), kept.to(torch.int64)
+        old = torch.where(removed[:, None] >= 0, self.rows[place], 0.0)
+        new = torch.where(kept[:, None], embeddings, 0.0)
+        removed = removed.clamp_min(0)
+        self.sums.index_add_(0, removed, old.double(), alpha=-1).index_add_(0, labels, new.double())
+        self.counts.index_add_(0, removed, gone, alpha=-1).index_add_(0, labels, came)
+        self.put(place, kept, embeddings, labels)
+        return torch.cat((removed, labels))
+
+    def means(self, classes: Tensor | slice = ALL) -> Tensor:
+        """float64 (n, D), the means of classes int64 (n,), or of all K; 0 for a class that the memory does not hold."""
+        counts = self.counts[classes][:, None]
+        return torch.where(counts > 0, self.sums[classes] / counts.clamp_min(1), 0.0)
+
+
+def quantile(values: Tensor, share: float) -> Tensor:
+    """The quantile of values (N,), interpolated linearly between neighbours; 0-d."""
+    ordered = values.sort().values
+    place = share * (len(values) - 1)
+    low = math.floor(place)
+    return torch.lerp(ordered[low], ordered[min(low + 1, len(values) - 1)], place - low)
+
+
+class SmoothTopR(nn.Module):
+    """The running threshold.
+
+    Parameters
+    ----------
+    rate : R, the share that a batch's quantile leaves out. At 0 every sample is kept.
+    window : tau, batches whose quantiles are averaged.
+    """
+
+    quantiles: Tensor
+
+    def __init__(self, rate: float, window: int):
+        super().__init__()
+        self.rate, self.window, self._batches = rate, window, 0
+        self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        """Probabilities (N,) of being clean -> bool (N,): those above the threshold.
+
+        If none is above it, the batch's own quantile decides, and a sample at the quantile is kept.
+        """
+        if self.rate == 0:
+            return torch.ones_like(probabilities, dtype=torch.bool)
+        values = probabilities.double()
+        own = quantile(values, self.rate)
+        self.quantiles[self._batches % self.window] = own
+        self._batches += 1
+        threshold = self.quantiles[: self._batches].mean()
+        above = values > threshold
+        return torch.where(above.any(), above, values >= own)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """How many batches came so far."""
+        return {"batches": self._batches}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self._batches = state["batches"]
+
 
 Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""

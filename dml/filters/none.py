@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._batch import checked_batch
+from dml.filters._selection import checked_batch
 from dml.types import Space
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._batch import check_counts, checked_batch
+from dml.filters._selection import check_counts, checked_batch
 from dml.settings import check_above, check_within
 from dml.tensors import directions
 from dml.types import Space, Uniform

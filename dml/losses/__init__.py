@@ -10,9 +10,8 @@ A loss of your own begins as ten lines of plain torch; autograd does the rest. S
     import torch
     from torch import nn
 
-    from dml.losses._forms import pair_weights
+    from dml.losses._forms import checked_labels, pair_weights
     from dml.losses._geometry import Geometry
-    from dml.losses._settings import checked_labels
     from dml.types import Uniform
 
 
@@ -33,14 +32,131 @@ A loss of your own begins as ten lines of plain torch; autograd does the rest. S
             return costs.sum() / (positives + negatives).sum().clamp(min=1)
 
 `_forms.py` describes the tuples, and `protocols.Loss` what a loss has beside `forward`. The losses here go one step
-further: `_costs.py` and `_pairs.py` turn the cost of a pair into value and gradient without an N x N graph.
+further: `_pairs.py` turns the cost of a pair into value and gradient without an N x N graph.
 '''
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
 from dml import discovery
-from dml.losses._build import build, build_for, closed_form_of, own_rate_of
-from dml.losses._pair_loss import Memory
+from dml.losses._pairs import Memory
+from dml.protocols import Composite, Loss
+from dml.types import Space
+
+
+class ForeignLoss(nn.Module):
+    """Calls `loss(embeddings, labels, tuples)`.
+
+    Parameters
+    ----------
+    loss : called as the losses of pytorch-metric-learning are: embeddings (N, D), labels (N,), and None, three tensors
+        (a, p, n) or four (a, p, a, n). If it is an `nn.Module`, its parameters are parameters here.
+
+    Attributes
+    ----------
+    uses_tuples, search_space, mining : the loss's own if it has them, else True, {} and {}.
+    takes_padding : False, so that miners list triples only.
+    stats : of the last call; the loss's own if it has them.
+    """
+
+    version: ClassVar[int] = 1
+    takes_padding: ClassVar[bool] = False
+
+    def __init__(self, loss: Any):
+        super().__init__()
+        self.loss = loss
+        self.uses_tuples: bool = getattr(loss, "uses_tuples", True)
+        self.search_space: Mapping[str, Space] = getattr(loss, "search_space", {})
+        self.mining: Mapping[str, Any] = getattr(loss, "mining", {})
+
+    @property
+    def stats(self) -> Mapping[str, Tensor]:
+        return getattr(self.loss, "stats", {})
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Any = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples as the loss takes them -> scalar."""
+        return self.loss(embeddings, labels, tuples)
+
+
+def build(name: str, /, **settings: Any) -> Loss:
+    """A loss by its name here (`"margin"`), or by a dotted path (`"pytorch_metric_learning.losses.CircleLoss"`).
+
+    Parameters
+    ----------
+    name : one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
+        class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
+    settings : the loss's own settings; its file lists them.
+
+    Raises
+    ------
+    ValueError : an unknown loss, an unknown setting or an invalid value; or a loss of `dml` that lacks members.
+    """
+    loss = discovery.build("dml.losses", name, **settings)
+    if isinstance(loss, Loss):
+        return loss
+    if not discovery.is_foreign(name):
+        missing = sorted(member for member in vars(Loss) if member[0] != "_" and not hasattr(loss, member))
+        raise ValueError(f"loss {name!r} lacks {', '.join(missing)}, which dml.protocols.Loss requires")
+    return ForeignLoss(loss)
+
+
+def closed_form_of(name: str) -> str | None:
+    """The projection in closed form that a loss stands for (`dml.training.closed_form.KINDS`); None: it is trained.
+
+    Raises
+    ------
+    ValueError : an unknown loss.
+    """
+    return getattr(discovery.find("dml.losses", name), "closed_form", None)
+
+
+def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
+    """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
+
+    Raises
+    ------
+    ValueError : an unknown loss.
+    """
+    part = discovery.find("dml.losses", name)
+    if issubclass(part, Composite):
+        found = [own_rate_of(inner, own) for _, inner, own in part.components(settings).values()]
+        return next((space for space in found if space is not None), None)
+    space = getattr(part, "own_rate", None)
+    if space is None or not any(True for _ in build_for(name, settings, num_classes=2, embedding_size=2).parameters()):
+        return None  # such as a fixed beta
+    return space
+
+
+def build_for(
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    num_classes: int | None = None,
+    embedding_size: int | None = None,
+    normalize: bool | None = None,
+) -> Loss:
+    """A loss with `settings`, and with those values that its constructor takes and `settings` does not set.
+
+    Parameters
+    ----------
+    name : as for `build`.
+    num_classes : training labels are 0 .. num_classes - 1; None: not known.
+    embedding_size : D; None: not known.
+    normalize : whether the trial's embeddings are L2-normalised; None: the loss's default.
+
+    Raises
+    ------
+    ValueError : as for `build`.
+    """
+    known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
+    offered = {key: value for key, value in known.items() if value is not None}
+    part = discovery.find("dml.losses", name)
+    return build(name, **{**discovery.accepted_by_bases(part, offered), **settings})
+
 
 __all__ = ["Memory", "build", "build_for", "closed_form_of", "own_rate_of"]
 

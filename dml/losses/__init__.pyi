@@ -1,21 +1,19 @@
 # Written by `python -m dml.discovery`.
-from dml.losses._build import build as build
-from dml.losses._build import build_for as build_for
-from dml.losses._build import closed_form_of as closed_form_of
-from dml.losses._build import own_rate_of as own_rate_of
-from dml.losses._pair_loss import Memory as Memory
+from dml.losses._pairs import Memory as Memory
 from dml.losses.arcface import Arcface as Arcface
 from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
-from dml.losses.bootstrap_softmax import BootstrapSoftmax as BootstrapSoftmax
 from dml.losses.circle import Circle as Circle
-from dml.losses.components import Components as Components
+from dml.losses.classification import BootstrapSoftmax as BootstrapSoftmax
+from dml.losses.classification import GeneralizedSoftmax as GeneralizedSoftmax
+from dml.losses.classification import Softmax as Softmax
+from dml.losses.closed_forms import Components as Components
+from dml.losses.closed_forms import Free as Free
+from dml.losses.closed_forms import Lda as Lda
+from dml.losses.closed_forms import Whitening as Whitening
 from dml.losses.contrastive import Contrastive as Contrastive
-from dml.losses.free import Free as Free
-from dml.losses.generalized_softmax import GeneralizedSoftmax as GeneralizedSoftmax
 from dml.losses.histogram import Histogram as Histogram
 from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
 from dml.losses.info_nce import InfoNce as InfoNce
-from dml.losses.lda import Lda as Lda
 from dml.losses.lifted_hinge import LiftedHinge as LiftedHinge
 from dml.losses.lifted_structure import LiftedStructure as LiftedStructure
 from dml.losses.margin import Margin as Margin
@@ -23,10 +21,24 @@ from dml.losses.multi_similarity import MultiSimilarity as MultiSimilarity
 from dml.losses.proxy_anchor import ProxyAnchor as ProxyAnchor
 from dml.losses.proxy_nca import ProxyNca as ProxyNca
 from dml.losses.quadruplet import Quadruplet as Quadruplet
-from dml.losses.recall_at_k import RecallAtK as RecallAtK
-from dml.losses.smooth_ap import SmoothAp as SmoothAp
+from dml.losses.ranks import RecallAtK as RecallAtK
+from dml.losses.ranks import SmoothAp as SmoothAp
 from dml.losses.soft_triple import SoftTriple as SoftTriple
-from dml.losses.softmax import Softmax as Softmax
 from dml.losses.trimmed import Trimmed as Trimmed
 from dml.losses.triplet import Triplet as Triplet
-from dml.losses.whitening import Whitening as Whitening
+from collections.abc import Mapping
+from typing import Any
+from dml.protocols import Loss
+from dml.types import Space
+
+def build(name: str, /, **settings: Any) -> Loss: ...
+def closed_form_of(name: str) -> str | None: ...
+def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None: ...
+def build_for(
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    num_classes: int | None = None,
+    embedding_size: int | None = None,
+    normalize: bool | None = None,
+) -> Loss: ...

@@ -17,11 +17,13 @@ means over pairs, the triples of `all` x `all` count a positive pair once per ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from dml.tensors import check_dense, check_mask, checked_rows
+from dml.tensors import check_dense, check_mask, checked_labels, checked_rows, may_look, unit_rows
 from dml.types import Pairs, Tuples
 
 Form = Tuples | Pairs | Sequence[Tensor] | None
@@ -101,3 +103,114 @@ def _counts(rows: Tensor, columns: Tensor, n: int, dtype: torch.dtype) -> Tensor
     valid = rows >= 0
     flat = (rows * n + columns).mul_(valid)  # padding adds 0 to the first place
     return torch.zeros(n * n, dtype=dtype, device=rows.device).index_add_(0, flat, valid.to(dtype)).view(n, n)
+
+
+__all__ = ["DISTANCES", "REDUCTIONS", "check_classes", "check_size", "checked_labels", "may_look"]
+
+REDUCTIONS = ("mean", "nonzero", "sum")
+DISTANCES = ("euclidean", "squared")
+
+
+def check_size(embeddings: Tensor, embedding_size: int) -> None:
+    """Raise a ValueError unless embeddings (N, D) have the size that a loss was built for."""
+    if embeddings.shape[1] != embedding_size:
+        size, shape = embedding_size, tuple(embeddings.shape)
+        raise ValueError(f"embeddings: expected (N, {size}) (embedding_size={size}), got {shape}")
+
+
+def check_classes(labels: Tensor, num_classes: int) -> None:
+    """Raise a ValueError unless labels int64 (N,) are 0 .. num_classes - 1. Other devices' labels are not read."""
+    if len(labels) and may_look(labels):
+        low, high = labels.min().item(), labels.max().item()  # a fourth of the time of `aminmax` and `int`
+        if low < 0 or high >= num_classes:
+            got = low if low < 0 else high
+            raise ValueError(f"labels: expected 0 to {num_classes - 1} (num_classes={num_classes}), got {got}")
+
+
+FAR = 256  # centre the rows if their centre's squared length is this many times their squared distance from it
+
+
+def full_precision(embeddings: Tensor) -> Tensor:
+    """Half precision becomes float32; other types stay."""
+    return embeddings.float() if embeddings.dtype in (torch.float16, torch.bfloat16) else embeddings
+
+
+class _Unit(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        rows, inverse = unit_rows(x)
+        ctx.save_for_backward(rows, inverse)
+        return rows
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> Tensor:
+        rows, inverse = ctx.saved_tensors
+        along = (upstream * rows).sum(1, keepdim=True)
+        return torch.addcmul(upstream, rows, along, value=-1).mul_(inverse)
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows (N, D) divided by their length, at any scale, differentiable. A zero row stays zero; its gradient is 0."""
+    return _Unit.apply(x)
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        with torch.autocast(x.device.type, enabled=False):
+            return x @ w.mT
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        with torch.autocast(x.device.type, enabled=False):
+            return upstream @ w, upstream.mT @ x
+
+
+def products(x: Tensor, w: Tensor) -> Tensor:
+    """x @ w^T of rows (..., N, D) and (..., M, D), in their own precision under autocast, forward and backward."""
+    return _Products.apply(x, w)
+
+
+def zero(embeddings: Tensor) -> Tensor:
+    """0, attached to the embeddings: the loss of an empty batch. NaN if an entry is NaN or infinite."""
+    return (0 * full_precision(embeddings)).sum()
+
+
+def unless_finite(x: Tensor) -> Tensor:
+    """0, or NaN if an entry of x is NaN or infinite: 0-d, without a graph. Large entries do not overflow.
+
+    A loss adds it to its value: a batch without tuples must not hide that the network has diverged.
+    """
+    return (0 * x.detach()).sum()
+
+
+def prepared(embeddings: Tensor, normalize: bool) -> Tensor:
+    """Embeddings (N, D) in float32 at least, as unit rows if `normalize`; differentiable."""
+    x = full_precision(embeddings)
+    return unit(x) if normalize else x
+
+
+def positions(embeddings: Tensor, normalize: bool) -> Tensor:
+    """Like `prepared`, for losses of distances only: rows far from the origin are moved to it."""
+    x = prepared(embeddings, normalize)
+    return x if normalize else x - offset(x.detach())
+
+
+def offset(x: Tensor) -> Tensor:
+    """A centre (D,) of rows (N, D) if it is far from 0 compared with the rows' distances from it, else 0."""
+    apart = (x - x.sum(0) / max(len(x), 1)).square().sum(1)
+    scale = apart.sum() / max(len(x), 1) + torch.finfo(x.dtype).tiny
+    weights = scale / (apart + 0.1 * scale)  # outliers must neither move the centre nor widen the spread
+    weights = weights / weights.sum()
+    centre = (weights[:, None] * x).sum(0)
+    spread = (weights * (x - centre).square().sum(1)).sum()
+    return torch.where(centre.square().sum() > FAR * spread, centre, 0)
+
+
+def safe_root(squared: Tensor) -> Tensor:
+    """The square root, with slope 0 at 0; differentiable."""
+    zero = squared <= 0
+    return torch.sqrt(squared + zero) * ~zero

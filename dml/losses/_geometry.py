@@ -8,20 +8,124 @@ matrix in the forward pass, without a graph. `Geometry.finish` then takes the de
 
 Autograd keeps one (N, D) array until the backward pass, and no N x N matrix. Second derivatives are not supported.
 
-Precision: everything is computed in float32 at least, also under autocast. `_near.py` says how exact distances are.
+Precision: everything is computed in float32 at least, also under autocast. `_geometry.py` says how exact distances are.
 Distances do not depend on the origin, so embeddings far from it are centred first. The slope of the square root at 0
 counts as 0.
+
+Squared distances from inner products, and again in float64 where those cancel.
+
+|x_i|^2 + |x_j|^2 - 2 x_i.x_j has an error of a few units in the last place of |x_i|^2 + |x_j|^2: the floor below which
+nothing can be told from 0. On a CPU, pairs nearer than 256 floors are computed again in float64, and the others keep
+their bits. Of float32 unit vectors these are distances below 0.016. A GPU would have to be waited for: there, squared
+distances below the floor count as 0, which are distances below 1e-3 of such vectors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from dml.losses._attach import attach, through
-from dml.losses._near import squared_distances
-from dml.losses._rows import full_precision, offset, unless_finite
-from dml.tensors import unit_rows
+from dml.losses._forms import full_precision, offset, unless_finite
+from dml.tensors import may_look, unit_rows
+
+FLOOR = 4  # units in the last place of |x_i|^2 + |x_j|^2
+NEAR = 256  # floors
+
+
+@torch.no_grad()
+def squared_distances(x: Tensor, unit: bool, anchors: int | None = None) -> Tensor:
+    """|x_i - x_j|^2 of rows (N, D), detached: (A, N), exactly 0 on the diagonal and between equal rows.
+
+    unit : all rows have the length 1, or are zero. anchors : A, the first rows, whose distances are wanted; None: all.
+    """
+    anchors = len(x) if anchors is None else anchors
+    norms = x.square().sum(1)
+    matrix = squared_between(x[:anchors], norms[:anchors], x, norms)
+    again = _again(x, norms, matrix) if anchors and x.dtype != torch.float64 and may_look(x) else None
+    floor = FLOOR * torch.finfo(matrix.dtype).eps
+    if unit:
+        torch.threshold_(matrix, 2 * floor, 0.0)
+    else:
+        above = matrix > (norms[:anchors, None] + norms).mul_(floor)
+        matrix.clamp_(min=0).mul_(above)
+    if again is not None:
+        rows, near, exact = again
+        matrix[rows] = torch.where(near, exact, matrix[rows])
+    return matrix.fill_diagonal_(0)
+
+
+def squared_between(x: Tensor, x_norms: Tensor, y: Tensor, y_norms: Tensor) -> Tensor:
+    """|x_i - y_j|^2 of rows (N, D) and (M, D) with squared lengths (N,) and (M,): (N, M), not clamped."""
+    with torch.autocast(x.device.type, enabled=False):
+        return torch.addmm(x_norms[:, None].expand(-1, len(y)), x, y.T, alpha=-2).add_(y_norms)
+
+
+def near_limit(dtype: torch.dtype) -> float:
+    """The share of |x|^2 + |y|^2 below which |x - y|^2 is to be computed in float64."""
+    return NEAR * FLOOR * torch.finfo(dtype).eps
+
+
+def _again(x: Tensor, norms: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Rows with a near pair, int64 (R,), which of their pairs are near, and their squared distances: (R, N) both."""
+    limit = near_limit(x.dtype)
+    rows = (matrix.fill_diagonal_(torch.inf).amin(1) < (norms[: len(matrix)] + norms.max()) * limit).nonzero()[:, 0]
+    if not len(rows):
+        return None
+    sums = norms[rows, None] + norms
+    near = matrix[rows] < sums * limit
+    double = x.double()
+    squares = double.square().sum(1)
+    exact = squared_between(double[rows], squares[rows], double, squares)
+    exact.mul_(exact > sums * (2 * torch.finfo(x.dtype).eps) ** 2)  # rows that are equal but for their rounding
+    return rows, near, exact.to(x.dtype)
+
+
+class _Attach(torch.autograd.Function):
+    """A value with gradients that were computed beside it."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, *inputs_and_gradients: Tensor) -> Tensor:
+        count = len(inputs_and_gradients) // 2
+        ctx.dtypes = [tensor.dtype for tensor in inputs_and_gradients[:count]]
+        ctx.save_for_backward(*inputs_and_gradients[count:])
+        return value.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        # Scale in full precision, then cast: a gradient scaler's 65536 is infinite in float16.
+        gradients = [(upstream * g).to(dtype) for g, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)]
+        return (None, *gradients, *(None for _ in gradients))
+
+
+def attach(value: Tensor, *terms: tuple[Tensor, Tensor]) -> Tensor:
+    """The scalar `value` with known derivatives: terms are (input, derivative of `value` with respect to it)."""
+    return _Attach.apply(value, *(i for i, _ in terms), *(g for _, g in terms))
+
+
+PullBack = Callable[[Tensor], Tensor]
+"""Takes the derivative with respect to a tensor back to the tensor that it was computed from."""
+
+
+class _Through(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, origin: Tensor, value: Tensor, pull_back: PullBack) -> Tensor:
+        ctx.pull_back = pull_back
+        return value.view_as(value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        return ctx.pull_back(upstream), None, None
+
+
+def through(origin: Tensor, value: Tensor, pull_back: PullBack) -> Tensor:
+    """`value`, computed from `origin` without a graph, as a tensor that autograd takes back by `pull_back`."""
+    return _Through.apply(origin, value, pull_back)
 
 
 class Geometry:

@@ -3,18 +3,104 @@
 A loss passes `costs`, a function of the pair matrix (N, N) of distances that returns the cost of each pair as a
 positive and as a negative. The gap of a positive pair is the matrix plus a constant; that of a negative pair is a
 constant minus the matrix.
+
+What a pair costs, as a function of its gap: how far it is on the wrong side of where it should be.
+
+A loss over pairs states the gaps and one of these functions, such as `Hinge(distances - beta + margin)`. Its value,
+its gradient and its value for each pair follow. `each` is the definition, in plain autograd; `weighted` is the same
+summed over the pairs, with its derivative, in place.
+
+What losses over the pairs of each anchor share: their attributes, their pairs, and a memory of earlier batches.
+
+A memory (Wang et al. 2020, Cross-batch memory for embedding learning) gives each sample of the batch further positives
+and negatives: the embeddings and labels of the latest `size` samples, as the network was when it embedded them. They
+are constants, and no anchors. Every pair with them counts, beside the pairs of the batch that the tuples give; of
+triples, their pairs count. Nothing is remembered or compared in the first `warm_up` steps, in which embeddings still
+change too fast (section 3.1; the paper has 1,000). What a filter leaves out is not remembered, nor is a batch of a
+loss in evaluation mode (`loss.eval()`).
+
+Deviations: the paper adds a second loss over the memory, which contains the batch. Here one loss is over both, and a
+sample is not compared with itself. As there, an earlier embedding of the same image is a positive.
+
+Every process of a trial has the whole batch, so each has the same memory. It is part of the loss's `state_dict()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dml.losses._costs import Cost
-from dml.losses._forms import Form, divisor, pair_weights
-from dml.losses._geometry import Geometry
+from dml.losses._forms import Form, divisor, full_precision, pair_masks, pair_weights
+from dml.losses._geometry import Geometry, dot
+from dml.tensors import Ring
+
+
+class Weighted(NamedTuple):
+    """A sum over pairs."""
+
+    total: Tensor  # 0-d: sum of weight * cost
+    slope: Tensor  # (N, N): weight * dcost/dgap
+    active: Tensor  # 0-d: sum of the weights of pairs that cost something
+
+
+class Cost(Protocol):
+    """A function of the gaps (N, N) of all pairs."""
+
+    def each(self) -> Tensor:
+        """The cost of each pair (N, N), differentiable by autograd."""
+        ...
+
+    def weighted(self, weights: Tensor) -> Weighted:
+        """The sum of the costs with weights (N, N). Overwrites the gaps and the weights."""
+        ...
+
+
+class Linear(NamedTuple):
+    """The gap, which is at least 0."""
+
+    gap: Tensor
+
+    def each(self) -> Tensor:
+        return self.gap
+
+    def weighted(self, weights: Tensor) -> Weighted:
+        total = dot(weights, self.gap)
+        return Weighted(total, weights, dot(weights, self.gap.sign_()))
+
+
+class Hinge(NamedTuple):
+    """[gap]_+"""
+
+    gap: Tensor
+
+    def each(self) -> Tensor:
+        return torch.relu(self.gap)
+
+    def weighted(self, weights: Tensor) -> Weighted:
+        cost = self.gap.relu_()
+        total = dot(weights, cost)
+        slope = weights.mul_(cost.sign_())
+        return Weighted(total, slope, slope.sum())
+
+
+class HalfSquare(NamedTuple):
+    """1/2 [gap]_+^2"""
+
+    gap: Tensor
+
+    def each(self) -> Tensor:
+        return torch.relu(self.gap).square() / 2
+
+    def weighted(self, weights: Tensor) -> Weighted:
+        gap = self.gap.relu_()
+        slope = weights * gap
+        total = dot(slope, gap) / 2
+        return Weighted(total, slope, dot(weights, gap.sign_()))
+
 
 Costs = Callable[[Tensor], tuple[Cost, Cost]]
 
@@ -62,3 +148,105 @@ def each_pair(
     if tuples is None:
         return torch.lerp(as_negative, as_positive, positives).flatten(), (positives + negatives).flatten()
     return torch.cat((as_positive, as_negative)).flatten(), torch.cat((positives, negatives)).flatten()
+
+
+class Memory(nn.Module):
+    """Embeddings and labels of the latest samples, and whether it is used yet.
+
+    Parameters
+    ----------
+    size : samples that it holds.
+    warm_up : steps without it.
+    """
+
+    version: ClassVar[int] = 1
+
+    def __init__(self, size: int, warm_up: int = 1000):
+        super().__init__()
+        for name, value, low in (("size", size, 1), ("warm_up", warm_up, 0)):
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+                raise ValueError(f"memory: {name}: expected a whole number, at least {low}; got {value!r}")
+        self.size, self.warm_up, self._steps = int(size), int(warm_up), 0
+        self._ring: list[Ring] = []  # none before the first sample, which says how long embeddings are
+
+    @torch.no_grad()
+    def exchange(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Remember embeddings (N, D) with labels int64 (N,); return what was remembered before, or None.
+
+        That is embeddings (size, D), labels (size,), and which rows hold a sample, bool (size,).
+        """
+        self._steps += self.training
+        if self._steps <= self.warm_up or not (self.training or self._ring):
+            return None
+        x = full_precision(embeddings.detach())
+        if not self._ring:
+            self._ring.append(Ring(self.size, x.shape[1], x.dtype))
+        ring = self._ring[0].to(x.device)
+        if ring.rows.shape[1] != x.shape[1]:
+            raise ValueError(f"embeddings: expected (N, {ring.rows.shape[1]}) as in the memory, got {tuple(x.shape)}")
+        before = ring.rows[:-1].clone(), ring.labels[:-1].clone(), ring.held
+        if self.training:
+            places, kept = ring.places(x.isfinite().all(1))  # one NaN would stay for many steps
+            ring.put(places, kept, x.to(ring.rows.dtype), labels)
+        return before
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """The steps so far, and what it holds."""
+        return {"steps": self._steps, "ring": dict(self._ring[0].state_dict()) if self._ring else {}}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self._steps, held = state["steps"], state["ring"]
+        self._ring = [Ring(self.size, held["rows"].shape[1], held["rows"].dtype)] if held else []
+        for ring in self._ring:
+            ring.load_state_dict(held)
+
+
+class PairLoss(nn.Module):
+    """The base of losses that compare each anchor with others, by a matrix of similarities or distances.
+
+    Parameters
+    ----------
+    normalize : L2-normalise the embeddings.
+    memory : settings of a `Memory`: {size: ..., warm_up: ...}; None: only the batch is compared.
+    """
+
+    uses_tuples: bool = True
+    takes_padding: ClassVar[bool] = True
+    mining: Mapping[str, Any] = {}
+
+    def __init__(self, normalize: bool, memory: Mapping[str, Any] | None = None, left_out: str = "skipped"):
+        super().__init__()
+        known = {"size", "warm_up"}
+        if memory is not None and not (isinstance(memory, Mapping) and "size" in memory and set(memory) <= known):
+            raise ValueError(f"memory: expected {{size: ..., warm_up: ...}}, got {memory!r}")
+        self.normalize = normalize
+        self.memory = None if memory is None else Memory(**memory)
+        self.left_out = left_out if memory is None else "removed"
+        self.stats: dict[str, Tensor] = {}
+
+    def compare(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        tuples: Form,
+        measure: str = "similarity",
+        form: Callable[[Tensor, Form, torch.dtype], tuple[Tensor, Tensor]] = pair_masks,
+    ) -> tuple[Geometry, Tensor, Tensor]:
+        """The pair matrix (N, N + M), and its positive and its negative pairs, both of `form` and (N, N + M) too.
+
+        Parameters
+        ----------
+        embeddings : (N, D). labels : int64 (N,). M : entries of the memory, 0 without one.
+        form : `pair_masks` or `pair_weights`.
+        """
+        earlier = None if self.memory is None else self.memory.exchange(embeddings, labels)
+        if earlier is None:
+            geometry = Geometry(embeddings, measure, self.normalize)
+            return geometry, *form(labels, tuples, geometry.matrix.dtype)
+        rows, others, held = earlier
+        geometry = Geometry(embeddings, measure, self.normalize, rows)
+        positives, negatives = form(labels, tuples, geometry.matrix.dtype)
+        same = labels[:, None] == others
+        positives = torch.cat((positives, (same & held).to(positives.dtype)), 1)
+        return geometry, positives, torch.cat((negatives, (~same & held).to(negatives.dtype)), 1)

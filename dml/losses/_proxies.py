@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form
-from dml.losses._rows import prepared, products, unit
-from dml.losses._settings import check_classes, check_size, checked_labels
+from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, unit
 from dml.settings import check_above, check_within
 from dml.types import LogUniform, Space
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dml.losses._settings import may_look
+from dml.losses._forms import may_look
 
 SWEEP = 32  # mean number of positives an anchor up to which the sweep is faster than the sort on a CPU
 BLOCK = 1 << 20  # minimum number of entries of a block: large enough to keep a device busy

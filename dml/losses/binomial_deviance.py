@@ -17,10 +17,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dml.losses._forms import Form, pair_weights
+from dml.losses._forms import Form, checked_labels, pair_weights
 from dml.losses._geometry import dot
-from dml.losses._pair_loss import PairLoss
-from dml.losses._settings import checked_labels
+from dml.losses._pairs import PairLoss
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
@@ -34,7 +33,7 @@ class BinomialDeviance(PairLoss):
     beta : the similarity that separates positive from negative pairs.
     negative_cost : C, how many times steeper the loss is for negatives; > 0.
     normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1

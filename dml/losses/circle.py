@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dml.losses._forms import Form
-from dml.losses._pair_loss import PairLoss
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels
+from dml.losses._pairs import PairLoss
 from dml.losses.info_nce import log_sum_exp
 from dml.settings import check_above, check_within
 from dml.types import LogUniform, Space, Uniform
@@ -33,7 +32,7 @@ class Circle(PairLoss):
     margin : m, the relaxation; 0 to 1.
     gamma : sharpness; > 0.
     normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1

@@ -16,12 +16,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from dml.losses._costs import Cost, HalfSquare, Hinge, Linear
-from dml.losses._forms import Form, pair_weights
+from dml.losses._forms import REDUCTIONS, Form, checked_labels, pair_weights
 from dml.losses._geometry import Geometry
-from dml.losses._pair_loss import PairLoss
-from dml.losses._pairs import each_pair, mean_over_pairs
-from dml.losses._settings import REDUCTIONS, checked_labels
+from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, mean_over_pairs
 from dml.settings import check_choice
 from dml.types import Choice, Space, Uniform
 
@@ -35,7 +32,7 @@ class Contrastive(PairLoss):
     form : `hadsell` or `squared`.
     reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive loss) or `sum`.
     normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
 
     Example
     -------

@@ -23,9 +23,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dml.losses._forms import Form
-from dml.losses._pair_loss import PairLoss
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels
+from dml.losses._pairs import PairLoss
 from dml.types import Choice, Space
 
 
@@ -36,7 +35,7 @@ class Histogram(PairLoss):
     ----------
     bins : number R of nodes, both ends included, >= 2: 201 gives a step of 0.01.
     normalize : L2-normalise the embeddings; if False, they should have unit length already.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1

@@ -20,11 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses import synthesis as negatives
-from dml.losses._forms import Form
-from dml.losses._near import squared_distances
-from dml.losses._pair_hinge import mean_hinge
-from dml.losses._rows import positions
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels, positions
+from dml.losses._geometry import squared_distances
+from dml.losses.synthesis import mean_hinge
 from dml.settings import check_at_least
 from dml.types import Space, Uniform
 

@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dml.losses._forms import Form
-from dml.losses._pair_loss import PairLoss
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels
+from dml.losses._pairs import PairLoss
 from dml.settings import check_above, check_choice
 from dml.types import Choice, LogUniform, Space
 
@@ -38,7 +37,7 @@ class InfoNce(PairLoss):
     temperature : t; > 0.
     form : `nt_xent`, `supcon_out` or `supcon_in`.
     normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1

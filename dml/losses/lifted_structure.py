@@ -16,11 +16,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._attach import PullBack, through
-from dml.losses._costs import HalfSquare
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels, pair_masks
+from dml.losses._geometry import Geometry, PullBack, through
+from dml.losses._pairs import HalfSquare
 from dml.types import Space, Uniform
 
 NONE = 1e30  # represents the infinite distance of a negative that is not given

@@ -19,12 +19,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._costs import Cost, Hinge
-from dml.losses._forms import Form, pair_weights
+from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, pair_weights
 from dml.losses._geometry import Geometry
-from dml.losses._pair_loss import PairLoss
-from dml.losses._pairs import each_pair, mean_over_pairs
-from dml.losses._settings import REDUCTIONS, check_classes, checked_labels
+from dml.losses._pairs import Cost, Hinge, PairLoss, each_pair, mean_over_pairs
 from dml.settings import check_choice
 from dml.types import LogUniform, Space, Uniform
 
@@ -40,7 +37,7 @@ class Margin(PairLoss):
     num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
     reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
     normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1

@@ -25,12 +25,9 @@ import torch
 from torch import Tensor
 
 from dml.losses import synthesis as between_pairs
-from dml.losses._attach import attach
-from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
-from dml.losses._pair_loss import PairLoss
-from dml.losses._rows import nothing, positions
-from dml.losses._settings import checked_labels
+from dml.losses._forms import Form, checked_labels, pair_masks, positions, zero
+from dml.losses._geometry import Geometry, attach
+from dml.losses._pairs import PairLoss
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
@@ -48,7 +45,7 @@ class MultiSimilarity(PairLoss):
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates within a pair.
     normalize : L2-normalise the embeddings; `loop` requires it.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
@@ -79,7 +76,7 @@ class MultiSimilarity(PairLoss):
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
         if not len(labels):
-            return nothing(embeddings)
+            return zero(embeddings)
         if self.synthesis != "none":
             return self._synthetic(embeddings, labels, tuples)
         geometry, positives, negatives = self.compare(embeddings, labels, tuples)
@@ -97,7 +94,7 @@ class MultiSimilarity(PairLoss):
         found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         n, (pairs, _, distances, allowed) = len(x), found
         if not len(pairs.valid):
-            return nothing(embeddings)
+            return zero(embeddings)
         similarities = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
         kept = positives.sum(1)

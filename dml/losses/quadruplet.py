@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, is_triples, pair_masks, triples
+from dml.losses._forms import Form, checked_labels, is_triples, may_look, pair_masks, triples
 from dml.losses._geometry import Geometry
-from dml.losses._settings import checked_labels, may_look
 from dml.losses._triplets import all_triplets, listed_triplets, sortable
 from dml.settings import check_at_least
 from dml.types import Space, Uniform

@@ -18,9 +18,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dml.losses._forms import Form
+from dml.losses._forms import Form, products, safe_root, unit
 from dml.losses._proxies import ProxyLoss
-from dml.losses._rows import products, safe_root, unit
 from dml.settings import check_above, check_at_least
 from dml.types import LogUniform, Space, Uniform
 

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from dml.losses import geodesic
-from dml.losses._combinations import distance
-from dml.losses._near import near_limit, squared_between, squared_distances
-from dml.losses._rows import safe_root, unit
+from dml.losses._forms import safe_root, unit, unless_finite
+from dml.losses._geometry import near_limit, squared_between, squared_distances
+from dml.losses.geodesic import distance
 from dml.tensors import may_look
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
@@ -109,7 +109,7 @@ def _between_pairs(x1: Tensor, x2: Tensor, synthesis: str, points: int, normaliz
 
 
 def _near(x1: Tensor, x2: Tensor, negative: Tensor, mask: Tensor) -> Tensor | None:
-    """Which distances (P, P) between pairs are too near for float32 (`_near.py`), bool (P, P); None: none, or a GPU."""
+    """Which distances (P, P) between pairs are too near for float32, bool (P, P); None: none, or a GPU."""
     if not len(negative) or negative.dtype == torch.float64 or not may_look(negative):
         return None
     norms = torch.maximum(x1.detach().square().sum(1), x2.detach().square().sum(1))
@@ -188,3 +188,14 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
         squared = squared.clamp(min=0)
         pull = 1 - squared / 2 if normalize else torch.ones_like(squared)
     return distance((x1, x2, x1, x2), weights, squared, pull)
+
+
+def mean_hinge(x: Tensor, positive: Tensor, near: NearestPairs, margin: float) -> tuple[Tensor, Tensor]:
+    """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both.
+
+    x : (N, D), the embeddings; the mean is NaN if one is not finite.
+    positive : (P,), the distances that are to be small.
+    """
+    losses = torch.relu(positive + margin - near.distance) * near.exists
+    count = near.exists.sum().clamp(min=1)
+    return losses.sum() / count + unless_finite(x), (losses.detach() > 0).sum() / count

@@ -21,10 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from dml import discovery
-from dml.losses._build import build_for
-from dml.losses._forms import Form
-from dml.losses._rows import unless_finite
-from dml.losses._settings import checked_labels
+from dml.losses import build_for
+from dml.losses._forms import Form, checked_labels, unless_finite
 from dml.protocols import PerTupleLoss
 from dml.types import Space, Uniform
 

@@ -22,11 +22,20 @@ import torch
 from torch import Tensor
 
 from dml.losses import synthesis as between_pairs
-from dml.losses._forms import Form, divisor, is_triples, list_triples, triples
+from dml.losses._forms import (
+    DISTANCES,
+    REDUCTIONS,
+    Form,
+    checked_labels,
+    divisor,
+    is_triples,
+    list_triples,
+    positions,
+    triples,
+    unless_finite,
+)
 from dml.losses._geometry import Geometry
-from dml.losses._pair_loss import PairLoss
-from dml.losses._rows import positions, unless_finite
-from dml.losses._settings import DISTANCES, REDUCTIONS, checked_labels
+from dml.losses._pairs import PairLoss
 from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
 from dml.settings import check_at_least, check_choice
 from dml.types import Choice, Space, Uniform
@@ -44,7 +53,7 @@ class Triplet(PairLoss):
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates within a pair.
     normalize : L2-normalise the embeddings; `loop` requires it.
-    memory : {size: ..., warm_up: ...}, as `_pair_loss.py` describes it; None: only the batch. It cannot `swap`.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch. It cannot `swap`.
     """
 
     version: ClassVar[int] = 1

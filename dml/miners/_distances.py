@@ -31,7 +31,7 @@ class PairDistances:
 
         seen = PairDistances()
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
-        dml.miners.skew.eta.estimate(*seen.negatives)       # Skew(eta, low, high, ...)
+        dml.miners.skew.estimate_eta(*seen.negatives)       # Skew(eta, low, high, ...)
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dml.miners._build import build
+from dml.miners import build
 from dml.settings import check_choice
 from dml.tensors import checked_labels
 from dml.types import Tuples

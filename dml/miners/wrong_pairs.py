@@ -12,9 +12,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dml.miners._batch import UniformNumbers
-from dml.miners._build import build
-from dml.miners._choose import one_of
+from dml.miners import build
+from dml.miners._batch import UniformNumbers, one_of
 from dml.settings import check_at_least, check_choice
 from dml.types import Tuples
 

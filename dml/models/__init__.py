@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 from dml import discovery
-from dml.models._build import (
+from dml.models._division import BeforeBlock, FromBlock, check_block, has_layer_norm
+from dml.models._layers import Layers, blocks
+from dml.models._network import (
+    EmbeddingNetwork,
     build,
     build_head,
     by_content,
@@ -19,9 +22,6 @@ from dml.models._build import (
     pixels_of,
     with_files,
 )
-from dml.models._division import BeforeBlock, FromBlock, check_block, has_layer_norm
-from dml.models._layers import Layers, blocks
-from dml.models._network import EmbeddingNetwork
 from dml.models._wrapped import width_of, without_memory
 
 __all__ = [

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml.discovery import suggestion
-from dml.models._build import SIDE, build_backbone, find
 from dml.models._layers import Call, blocks, dividing, follow, names_of
+from dml.models._network import SIDE, build_backbone, find
 from dml.models._wrapped import black, inside, without_memory
 from dml.protocols import Backbone
 

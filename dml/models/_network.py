@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, cast
 
 from torch import Tensor, nn
+from torch.nn import functional
 
+from dml import discovery
 from dml.discovery import suggestion
-from dml.models import _heads
-from dml.models._wrapped import freeze_batch_norm
-from dml.protocols import Backbone
+from dml.models._layers import Layers
+from dml.models._weights import resolve
+from dml.models._wrapped import Untrained, freeze_batch_norm, width_of
+from dml.models.small import Identity
+from dml.protocols import Backbone, Composite
+from dml.types import Resize
+
+HEADS = ("none", "linear", "mlp")
+
+
+class NormalizedLinear(nn.Linear):
+    """(N, features) -> (N, size): a linear layer on rows divided by their length, as whitening is fitted to."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(functional.normalize(input))
+
+
+def embedding_head(name: str, features: int, size: int, normalize: bool = False) -> nn.Module:
+    """(N, features) -> (N, size).
+
+    Parameters
+    ----------
+    name : `linear`; `mlp`, with a hidden layer as wide as the features and ReLU, the projection head of SimCLR
+        (Chen et al., ICML 2020, sec. 2.1); or `none`: the features are the embeddings, and `size` is ignored.
+    normalize : divide each row by its length before the last layer.
+
+    Raises
+    ------
+    ValueError : an unknown name; the message lists the choices.
+    """
+    if name not in HEADS:
+        raise ValueError(f"head: unknown name {name!r}{suggestion(name, HEADS)}")
+    if name == "none":
+        return nn.Identity()
+    last = (NormalizedLinear if normalize else nn.Linear)(features, size)
+    return last if name == "linear" else nn.Sequential(nn.Linear(features, features), nn.ReLU(), last)
+
 
 BATCH_NORMS = ("live", "frozen")
 
@@ -20,7 +57,7 @@ class EmbeddingNetwork(nn.Module):
     Parameters
     ----------
     embedding_size : D; without a head, the width of the backbone's features takes its place.
-    head, head_normalize : see `dml.models._heads.build`.
+    head, head_normalize : see `dml.models._network.embedding_head`.
     batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
     Raises
@@ -40,7 +77,7 @@ class EmbeddingNetwork(nn.Module):
         if batch_norm not in BATCH_NORMS:
             raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
         self.backbone = backbone
-        self.head = _heads.build(head, backbone.features, embedding_size, head_normalize)
+        self.head = embedding_head(head, backbone.features, embedding_size, head_normalize)
         self.embedding_size = backbone.features if head == "none" else embedding_size
         self._freezes = batch_norm == "frozen"
         self.train()
@@ -53,3 +90,167 @@ class EmbeddingNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.backbone(images))
+
+
+SIDE = 64  # pixels of the images that a backbone is tried with, where nothing is said
+
+
+def find(name: str) -> type[Backbone]:
+    """The class of a backbone, with all class members of `dml.protocols.Backbone`.
+
+    Parameters
+    ----------
+    name : a file's name in `dml/models`, or a dotted path to a class of another package. A foreign class keeps the
+        members that it has; the others say that it has no pretrained weights and takes any number of channels.
+
+    Raises
+    ------
+    ValueError : an unknown name; the message lists the choices.
+    """
+    found = discovery.find("dml.models", name)
+    if discovery.is_foreign(name) and not issubclass(found, Untrained):
+        found = type(found.__name__, (found, Untrained), {"__module__": found.__module__, "__doc__": found.__doc__})
+    return cast(type[Backbone], found)
+
+
+def components_of(backbone: str, settings: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """A backbone and those that it runs, as (name, settings)."""
+    part, found = find(backbone), [(backbone, settings)]
+    if issubclass(part, Composite):
+        for _, name, own in part.components(settings).values():
+            found += components_of(name, own)
+    return found
+
+
+def each_inside(
+    part: type, settings: Mapping[str, Any], change: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings of a backbone, in which those of the backbones that it runs are changed."""
+    if not issubclass(part, Composite):
+        return dict(settings)
+    inside = [{"name": name, "settings": change(name, own)} for _, name, own in part.components(settings).values()]
+    return {**settings, "backbones": inside}
+
+
+def check_settings(backbone: str, settings: Mapping[str, Any]) -> None:
+    """Raise a ValueError for a setting that a backbone, or one that it runs, does not take."""
+    for name, own in components_of(backbone, settings):
+        discovery.check_settings(find(name), own, f"backbone {name!r}")
+        discovery.check_types(find(name), own, f"backbone {name!r}")
+
+
+def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
+    """The packages whose versions decide the initial weights of a backbone, and of those that it runs."""
+    return [package for name, _ in components_of(backbone, settings) for package in find(name).packages]
+
+
+def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
+    """How all of some networks' images are resized, each given as (name, settings).
+
+    Raises
+    ------
+    ValueError : their weights were trained for different pixels, or for no particular ones.
+    """
+    found: dict[Resize, str] = {}
+    for name, settings in networks:
+        label = f"backbone {name!r}" + (f" ({settings['name']})" if "name" in settings else "")
+        find(name).check_installed(find(name).without_weights(settings))
+        own = find(name).pixels(**settings)
+        if own is None:
+            raise ValueError(f"{label} has random weights, or weights that were not trained on squares of one size")
+        found.setdefault(own, label)
+    if len({(own.side, own.interpolation) for own in found}) > 1:
+        each = ", ".join(f"{label} for {own.side} ({own.interpolation})" for own, label in found.items())
+        raise ValueError(f"the networks were trained for different pixels: {each}")
+    return next(iter(found))
+
+
+def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone, with a `{path, sha256}` for each file that they name.
+
+    Raises
+    ------
+    ValueError : there is no such file, or its name has another ending.
+    """
+    part = find(backbone)
+    named = {name: resolve(settings[name]) for name in part.file_settings if settings.get(name) is not None}
+    return {**each_inside(part, settings, with_files), **named}
+
+
+def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone, with the SHA-256 of each file that they name in place of the file.
+
+    Raises
+    ------
+    ValueError : as `with_files`, for a file whose digest the settings do not state.
+    """
+    part = find(backbone)
+    named = {name: settings[name] for name in part.file_settings if settings.get(name) is not None}
+    digests = {k: (v if isinstance(v, Mapping) else resolve(v))["sha256"] for k, v in named.items()}
+    return {**each_inside(part, settings, _stated), **digests}
+
+
+def _stated(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone inside another one, by content, without those that have their defaults."""
+    defaults = discovery.defaults_of(find(backbone))
+    return {key: own for key, own in by_content(backbone, settings).items() if own != defaults.get(key, ...)}
+
+
+def build(
+    backbone: str,
+    *,
+    embedding_size: int,
+    channels: int = 3,
+    image_size: int | None = None,
+    head: str = "linear",
+    head_normalize: bool = False,
+    batch_norm: str = "live",
+    layers: bool = False,
+    **settings: Any,
+) -> EmbeddingNetwork:
+    """Construct a network from images to embeddings.
+
+    Parameters
+    ----------
+    backbone : the name of a file in `dml/models` (`small_conv`, `torchvision`, ...), or a dotted path to a class with
+        the same constructor.
+    embedding_size : D, the width of the embeddings.
+    channels : C of the images.
+    image_size : side of the square images in pixels, for backbones whose layers depend on it.
+    head, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
+    layers : the features are those of several layers, see `dml.models.Layers`.
+    settings : of the backbone.
+
+    Raises
+    ------
+    ValueError : an embedding size below 1, or an unknown backbone, head or setting; the message lists the choices.
+    """
+    if embedding_size < 1:
+        raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
+    part, shape = build_backbone(backbone, channels, image_size, **settings), (channels, *2 * [image_size or SIDE])
+    if layers:
+        part = Layers(part, shape)
+    return EmbeddingNetwork(part, embedding_size, head, head_normalize, batch_norm)
+
+
+def build_backbone(backbone: str, channels: int, image_size: int | None, **settings: Any) -> Any:
+    """Construct a backbone. Parameters, and what is raised: as `build`."""
+    part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
+    if discovery.is_foreign(backbone):
+        side = image_size or SIDE
+        part.features = width_of(part, f"backbone {backbone!r}", channels, side, side)
+    return part
+
+
+def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingNetwork:
+    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings.
+
+    Parameters
+    ----------
+    head : `head` and `head_normalize`, as `build` takes them.
+
+    Raises
+    ------
+    ValueError : an unknown head; the message lists the choices.
+    """
+    return EmbeddingNetwork(Identity(features), embedding_size, **head)

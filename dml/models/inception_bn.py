@@ -22,8 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dml.models._defaults import Untrained
-from dml.models._wrapped import freeze_batch_norm
+from dml.models._wrapped import Untrained, freeze_batch_norm
 
 SMALLEST = 7  # pixels a side, below which the stem leaves nothing
 

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import WeightsFile, load
-from dml.models._wrapped import IMAGENET, own_statistics, without_file
+from dml.models._wrapped import IMAGENET, check_padding, own_statistics, pad_as_tensorflow, without_file
 from dml.types import Resize
 
 STAGES = ((64,), (128, 128), (256, 256), (512,) * 6, (1024, 1024))

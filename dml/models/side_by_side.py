@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from dml.models._build import build_backbone, each_inside, find, pixels_of
+from dml.models._network import build_backbone, each_inside, find, pixels_of
 from dml.types import Resize
 
 UNCHANGED = {"mean": [0.0], "std": [1.0]}

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 from torch import nn
 
 from dml.discovery import suggestion
-from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import Wrapped, own_statistics
+from dml.models._wrapped import Wrapped, check_padding, own_statistics, pad_as_tensorflow
 from dml.types import Resize
 
 DEFAULT = "resnet50"

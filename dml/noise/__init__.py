@@ -6,9 +6,124 @@
 Only training labels are passed in. `table` applies several models, rates and seeds to the labels of a dataset.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
 from dml import discovery
-from dml.noise._build import build
-from dml.noise._table import halves, table
+from dml.noise._labels import pixels
+from dml.protocols import NoiseModel
+from dml.tables import host_array
+from dml.types import VALIDATION, noise_model
+
+
+def build(name: str, **settings: Any) -> NoiseModel:
+    """A noise model from its name, its `rate` (0 <= rate < 1) and its own settings.
+
+    Raises
+    ------
+    ValueError : an unknown name or setting, or a value out of range.
+    """
+    return discovery.build("dml.noise", name, **settings)
+
+
+PHASES = ("tune", "confirm")
+HALVES = ("tune", VALIDATION)
+OFFERED = ("features", "given", "images", "similarity")
+
+
+def table(
+    index: np.ndarray,
+    labels: np.ndarray,
+    models: Iterable[tuple[str, float, Mapping[str, Any]]],
+    seeds: Iterable[int],
+    phase: str,
+    **context: Any,
+) -> pd.DataFrame:
+    """Every noise model and rate with every seed, on the training images of one phase.
+
+    Parameters
+    ----------
+    index : int64 (n,), the rows of the packed data.
+    labels : int64 (n,), their clean labels.
+    models : (name, rate, settings) each, no two with the same name and rate. `subset:mine` is `subset`.
+    seeds : of the trials.
+    phase : `"tune"` or `"confirm"`.
+    context : `features`, `given` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
+        with the training images at `images[index]`. Features are computed from the images if a model needs features
+        and none are given.
+
+    Returns
+    -------
+    Columns noise, rate, seed, phase, index, observed (-1: left out), flipped. Each model, rate and seed has n rows, in
+    the order of `index`.
+
+    Raises
+    ------
+    ValueError : no model or no seed, a model twice, an unknown phase or context, shapes that differ, or an error of a
+        model.
+    """
+    models, seeds = list(models), list(seeds)
+    keys = [(name, float(rate)) for name, rate, _ in models]
+    repeated = {key for key in keys if keys.count(key) > 1}
+    if repeated:
+        raise ValueError(f"noise: models with the same rate more than once: {sorted(repeated)}")
+    if phase not in PHASES:
+        raise ValueError(f"noise: unknown phase {phase!r}. Choices: {', '.join(PHASES)}")
+    index, labels = host_array(index, "noise: index"), host_array(labels, "noise: labels")
+    if index.shape != labels.shape or index.dtype.kind not in "iu":
+        raise ValueError(
+            f"noise: expected one index for each label, got {index.dtype} {index.shape} and {labels.shape}"
+        )
+    index = index.astype(np.int64)
+    unknown = set(context) - set(OFFERED)
+    if unknown:
+        raise ValueError(f"noise: unknown context {sorted(unknown)}. Choices: {', '.join(OFFERED)}")
+    if not models or not seeds:
+        raise ValueError("noise: expected at least one model and one seed")
+    known = {**context, "index": index, "phase": phase}
+    blocks = []
+    for name, rate, settings in models:
+        model = build(noise_model(name), rate=rate, **settings)
+        if "features" in model.context and "features" not in known and "images" in known:
+            known["features"] = pixels(known["images"], index)
+        wanted = {key: known[key] for key in model.context if key in known}
+        for seed in seeds:
+            noisy = model.corrupt(labels, seed, **wanted)
+            block = {"noise": name, "rate": float(rate), "seed": int(seed), "phase": phase, "index": index}
+            blocks.append(pd.DataFrame({**block, "observed": noisy.observed, "flipped": noisy.flipped}))
+    return pd.concat(blocks, ignore_index=True)
+
+
+def halves(labels: pd.DataFrame, tune: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
+    """The labels of both halves of the training classes, of labels that `table` made for all of them.
+
+    Whoever has wrong labels divides classes by them, so an image is in the half of its observed class. Where the halves
+    share classes (groups train, kinds are divided), it is in its own half. Images that are left out are in neither.
+
+    Parameters
+    ----------
+    labels : a table of the phase `"tune"`, of all training images.
+    tune : the half of each row of the packed data: `train`, `validation`, or anything else.
+    classes : int64 (N,), the true class of each row of the packed data, of the level that trains.
+
+    Returns
+    -------
+    The table without the images of neither half; its phases are `"tune"` and `"validation"`.
+    """
+    index, observed = labels["index"].to_numpy(), labels["observed"].to_numpy()
+    fitting, validating = (np.unique(classes[tune == role]) for role in ("train", VALIDATION))
+    if len(np.intersect1d(fitting, validating)):
+        fits, validates = (tune[index] == role for role in ("train", VALIDATION))
+    else:
+        fits, validates = np.isin(observed, fitting), np.isin(observed, validating)
+    kept = (fits | validates) & (observed >= 0)
+    return labels.assign(phase=np.where(fits, *HALVES))[kept].reset_index(drop=True)
+
 
 __all__ = ["build", "halves", "table"]
 

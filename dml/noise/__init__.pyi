@@ -1,12 +1,25 @@
 # Written by `python -m dml.discovery`.
-from dml.noise._build import build as build
-from dml.noise._table import halves as halves
-from dml.noise._table import table as table
 from dml.noise.asymmetric import Asymmetric as Asymmetric
-from dml.noise.given import Given as Given
 from dml.noise.label_file import LabelFile as LabelFile
 from dml.noise.open_set import OpenSet as OpenSet
+from dml.noise.plain import Given as Given
+from dml.noise.plain import Subset as Subset
+from dml.noise.plain import Uniform as Uniform
 from dml.noise.similarity import Similarity as Similarity
 from dml.noise.small_cluster import SmallCluster as SmallCluster
-from dml.noise.subset import Subset as Subset
-from dml.noise.uniform import Uniform as Uniform
+from collections.abc import Iterable, Mapping
+from typing import Any
+import numpy as np
+import pandas as pd
+from dml.protocols import NoiseModel
+
+def build(name: str, **settings: Any) -> NoiseModel: ...
+def table(
+    index: np.ndarray,
+    labels: np.ndarray,
+    models: Iterable[tuple[str, float, Mapping[str, Any]]],
+    seeds: Iterable[int],
+    phase: str,
+    **context: Any,
+) -> pd.DataFrame: ...
+def halves(labels: pd.DataFrame, tune: np.ndarray, classes: np.ndarray) -> pd.DataFrame: ...

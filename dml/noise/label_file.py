@@ -13,10 +13,9 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from dml.arrays import host_array
 from dml.files import DataError
 from dml.noise._labels import check_labels, check_rate, noisy
-from dml.tables import integers, is_table, read_rows
+from dml.tables import host_array, integers, is_table, read_rows
 from dml.types import NoisyLabels
 
 TOLERANCE = 0.005  # of the rate, which is written with two or three digits

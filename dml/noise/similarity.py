@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.arrays import host_array
-from dml.noise._features import check_features
-from dml.noise._labels import check_classes, check_count, check_labels, check_rate, chosen, noisy
+from dml.noise._labels import check_classes, check_count, check_features, check_labels, check_rate, chosen, noisy
+from dml.tables import host_array
 from dml.types import NoisyLabels
 
 BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB

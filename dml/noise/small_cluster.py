@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.noise._features import check_features
-from dml.noise._labels import check_classes, check_count, check_labels, check_rate, noisy
+from dml.noise._labels import check_classes, check_count, check_features, check_labels, check_rate, noisy
 from dml.types import NoisyLabels
 
 

@@ -41,13 +41,13 @@ def run(study: Study) -> None:
 
 def audited(study: Study) -> dict[str, Any]:
     """Audit a study and write `audit/<study>`; its summary."""
+    from dml.audit import outputs
+    from dml.audit.page import write_page
+    from dml.audit.study import run_audit
     from dml.pipeline import features
-    from dml.report.audit import write_page
-    from dml.report.runs.audits import audits
-    from dml.sweep.auditing import label_files, outputs
-    from dml.sweep.auditing.run import run_audit
-    from dml.sweep.inputs.data_counts import data_notes
-    from dml.tracking.runs import Picture
+    from dml.report.runs import audits
+    from dml.sweep.inputs.checking import data_notes
+    from dml.tracking import Picture
     from dml.tracking.sync import sync
 
     folder = AUDIT / study.name
@@ -59,10 +59,10 @@ def audited(study: Study) -> dict[str, Any]:
     with suppress(ValueError):  # labels can be audited that cannot be split
         notes += (data := data_notes(study, done.images.dataset, data_root(study)))
         content |= {"data": data} if data else {}
-    trains = label_files.trains(study, done.images)
+    trains = outputs.trains(study, done.images)
     with replaced(folder) as fresh:
         outputs.write_tables(fresh, done)
-        outputs.write_csvs(fresh / "labels", label_files.label_tables(done, trains))
+        outputs.write_csvs(fresh / "labels", outputs.label_tables(done, trains))
         write_page(
             fresh / "index.html",
             done.found,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dml import noise
-from dml.data import class_splits, splits
+from dml.data import splits
 from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.own_files import tidy
@@ -31,7 +31,7 @@ def run(study: Study) -> None:
     for dataset in study.datasets:
         shares: dict[str, list[float]] = {model.label: [] for model in study.noise if model.by_given}
         for number in range(study.splits):
-            name = class_splits.data_name(dataset.label, number)
+            name = splits.data_name(dataset.label, number)
             labels = pd.concat(tables(study, dataset, name), ignore_index=True)
             written.append(folder / f"{name}.parquet")
             with replacing(written[-1]) as temporary:

@@ -11,7 +11,7 @@ from multiprocessing import forkserver
 from dml.files import sockets_fit
 from dml.pipeline.folders import RESULTS, SNAPSHOTS
 
-FEW, LISTENER = 5, 32  # studies, which the report draws itself; and a socket (`MANY` in dml/report/parallel.py)
+FEW, LISTENER = 5, 32  # studies, which the report draws itself; and a socket (`MANY` in dml/report/site.py)
 
 
 def starts() -> bool:
@@ -22,5 +22,5 @@ def starts() -> bool:
 
 
 if starts():
-    forkserver.set_forkserver_preload(["dml.report.parallel"])
+    forkserver.set_forkserver_preload(["dml.report.site"])
     forkserver.ensure_running()

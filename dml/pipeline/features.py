@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from dml.pipeline.folders import STORE, data_root, write_json
-from dml.sweep.inputs.extracting import extract_all
+from dml.sweep.inputs.vectors import extract_all
 
 if TYPE_CHECKING:
     from dml.config import Study

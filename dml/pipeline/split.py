@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dml.data import class_splits, sources, splits
+from dml.data import sources, splits
 from dml.own_files import tidy
 from dml.pipeline.folders import data_root
 from dml.protocols import Source
@@ -24,7 +24,7 @@ def run(study: Study) -> None:
         for number, found in enumerate(_splits(study, packed.index, source)):
             for table in found.values():
                 _check(study, dataset, packed.index, table)
-            name = class_splits.data_name(dataset.label, number)
+            name = splits.data_name(dataset.label, number)
             print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
             if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy()):
                 print(f"{name}: {text}")
@@ -37,7 +37,7 @@ def _splits(study: Study, index: pd.DataFrame, source: Source) -> list[dict[int 
     count = study.splits
     if count == 1:
         return [splits.by_seed(index, source)]
-    return [{None: table} for table in class_splits.make(index, source, count, study.folds)]
+    return [{None: table} for table in splits.make_several(index, source, count, study.folds)]
 
 
 def _check(study: Study, dataset: DatasetSection, index: pd.DataFrame, table: pd.DataFrame) -> None:

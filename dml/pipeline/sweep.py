@@ -5,8 +5,7 @@ from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES, data_root
 from dml.pipeline.syncing import Place, syncing
 from dml.sweep.inputs.checking import check
 from dml.sweep.run import run_study
-from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
+from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 
 
 def run(study: Study) -> None:

@@ -20,7 +20,7 @@ from dml.pipeline.syncing import Place
 
 if TYPE_CHECKING:
     from dml.config import Study
-    from dml.tracking.runs import Model, Picture
+    from dml.tracking import Model, Picture
     from dml.tracking.sync import Mirror
 
 PATIENCE_SECONDS = 30.0  # for a server that does not answer, after a sweep
@@ -62,10 +62,8 @@ def sync_study(place: Place, study: Study, mirror: Mirror | None = None, patienc
 def picture_of(place: Place, study: Study) -> Picture:
     """What MLflow should show: the table of a sweep that runs or was interrupted, or results that are newer."""
     from dml.report.loading import load
-    from dml.report.runs.audits import audits
-    from dml.report.runs.champions import champions
-    from dml.report.runs.results import picture
-    from dml.tracking.runs import Picture
+    from dml.report.runs import audits, champions, picture
+    from dml.tracking import Picture
 
     store, data = Path(place.store), Path(place.data)
     live = _live(place, study)
@@ -86,7 +84,7 @@ def picture_of(place: Place, study: Study) -> Picture:
 
 
 def _live(place: Place, study: Study) -> Path:
-    """The table that `dml.sweep.progress.live` writes; the stage `report` does not import the code of the sweep."""
+    """The table that `dml.sweep.progress.results` writes; the stage `report` does not import the code of the sweep."""
     return Path(place.store, "sweeps", f"{study.name}.live", TRIALS)
 
 
@@ -108,7 +106,7 @@ def _state(store: Path, study: str) -> str:
 
 
 def _model(study: Study, store: Path, key: str) -> Model | None:
-    from dml.tracking.runs import Model
+    from dml.tracking import Model
 
     folder = store / "trials" / key / "model"
     described: dict[str, Any] | None = read_json(folder / "model.json") if key else None

@@ -24,7 +24,7 @@ from dml.pipeline.start import STAGES
 TAKES = "nothing"
 SHOWN = 5  # files that are named
 PACKAGE = Path(__file__).parents[1]
-THEORY = PACKAGE / "report/theory_page.py"  # imports sections of the project's papers
+THEORY = PACKAGE / "report/claims_page.py"  # imports sections of the project's papers
 CONFIG = "dml.config"  # counts as a whole; the rooms that it imports to check a study do not
 START = "dml.pipeline.start"  # imports a stage and `dml.config`, whatever the stage
 OTHERS = (PACKAGE.name, PAPERS, "tests")  # packages in a clone's folder that are not one's own

@@ -3,8 +3,7 @@
 from dml.config import Study
 from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
+from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 from dml.training.data import describe

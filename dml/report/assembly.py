@@ -1,28 +1,94 @@
-"""Assembles pages: the sections that `contents` lists, with their files saved, and the head of a study's page."""
+"""Assembles pages: the sections that `contents` lists, with their files saved, and the head of a study's page.
+
+What is on a study's page, in the order of reading. A name is a file in `dml/report/sections/`.
+
+A study's page leaves out the sections that do not apply to its results.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from dml import discovery
-from dml.config.caveats import explained
+from dml.config import Study
+from dml.config.for_use import explained
 from dml.counting import counted
-from dml.report import contents
 from dml.report.analysis.flags import marks
-from dml.report.labels import metric_label
+from dml.report.analysis.intervals import covers, summary_at
+from dml.report.labels import Texts, metric_label, noise_label
+from dml.report.loading import load
+from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, percent, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.pages import Notice, Page, PageSection
-from dml.report.plots import points
+from dml.report.page.html import Notice, Page, PageSection
 from dml.report.regimes import regimes
-from dml.report.results import Results
-from dml.report.sections.protocols import CardSection, Section
+from dml.report.results import FigureData, Results
+from dml.report.sections import CardSection, Section
 from dml.report.sections.winners import winners
-from dml.report.texts import Texts
-from dml.report.tuning import EXPLAINED, after_comma, mark
+
+STUDY = (
+    "effects_of_choices",
+    "winners",
+    "precision",
+    "untrained",
+    "against_setting",
+    "planes",
+    "retrieval",
+    "similarities",
+    "tsne",
+    "spectrum",
+    "reference_values",
+    "claims",
+    "all_results",
+    "negative_skew",
+    "tuning",
+    "settings",
+    "training_log",
+    "provenance",
+    "failures",
+)
+"""A study's page."""
+
+EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
+"""Those of them that draw kept embeddings. A publication keeps what they show."""
+
+KEY_FIGURE = ("planes", "against_setting", "winners")
+"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
+
+COMPARING = (
+    *("effects_of_choices", "winners", "precision", "untrained", "against_setting", "reference_values"),
+    *("claims", "all_results"),
+)
+"""Those that compare methods: their headings say if the study's learning rate is not tuned."""
+
+INDEX = ("winners",)
+"""A study's card on the index shows what these sections' `card` yields, then the key figure."""
+
+
+COLUMNS = ("rate", "method", "score", "low", "high")
+
+
+def points(results: Results) -> pd.DataFrame:
+    """Columns rate, method, score, low, high (percent); one row per cell with a result."""
+    rows = []
+    datasets, models = ({pair[i] for pair in results.conditions} for i in (0, 1))
+    for name, cell in results.cells.items():
+        s = summary_at(results, name, results.objective(cell.dataset), "s")
+        label = results.methods[name].label
+        if len(datasets) > 1:
+            label = f"{cell.dataset}: {label}"
+        if len(models) > 1:
+            label = f"{label} ({noise_label(cell.noise)})"
+        if s["s n"]:
+            rows.append((cell.rate, label, s["s mean"], s["s low"], s["s high"]))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
 
 say = Texts(__file__)
 
@@ -33,9 +99,9 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
-    found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in contents.STUDY}
+    found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in STUDY}
     found = {name: section for name, section in found.items() if section.applies(results)}
-    key = next((name for name in contents.KEY_FIGURE if name in found), None)
+    key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
     for name, section in found.items():
         blocks = section.content(results)
@@ -43,8 +109,8 @@ def study_page(results: Results, root: Path) -> Page:
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
-            sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in contents.COMPARING)))
-    cards = [found[name] for name in contents.INDEX if name in found]
+            sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
+    cards = [found[name] for name in INDEX if name in found]
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")
@@ -131,3 +197,23 @@ def _notices(results: Results) -> list[Notice]:
         cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
         found.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
     return found
+
+
+def figure_arrays(
+    study: Study, results: Path, store: Path, data: Path, before: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
+
+    Parameters
+    ----------
+    results, store, data : the study's folder of results, the store of trials, and the study's folder of data.
+    before : the arrays of the snapshot that is replaced; trials that were reused from it have no others.
+    """
+    loaded = replace(load(study, results, store, data=data), figures=FigureData(before=before or {}))
+    covers(loaded)  # asks for each class's scores
+    for name in EMBEDDINGS:
+        section: Section = discovery.build(PACKAGE, name)
+        if section.applies(loaded):
+            for _ in section.content(loaded):
+                pass
+    return loaded.figures.found

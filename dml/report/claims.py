@@ -8,7 +8,7 @@ docstring is a remark for the reader:
         'NMI stands for the separation that the figure shows.'
         yield paired(results, {"positives": "easy"}, {"positives": "random"}, "seen/fine/nmi")
 
-`paired`, `slope` and `break_points` take attributes of cells (`dml.config.matching`) and, as keywords, what is
+`paired`, `slope` and `break_points` take attributes of cells (`dml.config.compare`) and, as keywords, what is
 expected of the effect and what is said with it (`Comparison`). A study's own `compare` is decided in the same way.
 """
 
@@ -24,23 +24,31 @@ import numpy as np
 import pandas as pd
 
 from dml.config import Study
-from dml.config.caveats import caveats
-from dml.config.compare import ComparisonSection, Line, Match, pairs, score_key, without_toplines
-from dml.config.matching import attribute, check_matching, identity
-from dml.config.names import setting, written_setting
+from dml.config.compare import (
+    ComparisonSection,
+    Line,
+    Match,
+    attribute,
+    check_matching,
+    identity,
+    pairs,
+    score_key,
+    without_toplines,
+)
+from dml.config.errors import setting, written_setting
+from dml.config.for_use import caveats
 from dml.discovery import suggestion
 from dml.papers import paper_claims, papers
-from dml.report.analysis.diagnostics import is_logged, logged
-from dml.report.analysis.diagnostics import unit as logged_unit
 from dml.report.analysis.flags import flags
-from dml.report.analysis.interval_coverage import class_terms
-from dml.report.analysis.search_uncertainty import search_terms
-from dml.report.analysis.shares import LEFT, break_point, kept, reference
-from dml.report.estimates import Term
+from dml.report.analysis.intervals import class_terms, search_terms
+from dml.report.analysis.paired import LEFT, break_point, kept, reference
 from dml.report.labels import metric_label, readable, score_label
+from dml.report.methods import mark
 from dml.report.results import Results
-from dml.report.tuning import mark
 from dml.report.verdicts import Claim, Comparison, Effect, Expected, Verdict, corrected, effect
+from dml.report.wording import is_logged, logged
+from dml.report.wording import unit as logged_unit
+from dml.statistics import Term
 from dml.types import value_text
 
 Pairs = Sequence[tuple[Line, Line]]

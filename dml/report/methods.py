@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dml.config import combining
+from dml.config import grid
+from dml.config.for_use import NOT_TUNED, RATE_NOT_TUNED, mark
 from dml.config.parts import LossSection, filter_text, is_told
-from dml.report.labels import readable, value_label
+from dml.report.labels import Texts, joined, readable, value_label
 from dml.types import Cell, Part
 
 
@@ -88,7 +89,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
 def _takes_tuples(cell: Cell) -> bool:
     """Whether the cell's loss, with its settings, takes tuples; without policies it then takes all pairs."""
     section = LossSection(name=cell.loss.name, settings=dict(cell.loss.settings))
-    return combining.loss_with(section, cell.grid_point).uses_tuples
+    return grid.loss_with(section, cell.grid_point).uses_tuples
 
 
 def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:
@@ -108,3 +109,21 @@ def setting_labels(keys: Iterable[str]) -> dict[str, str]:
         key: readable(name if last.count(name) == 1 else " ".join(key.split(".")[-2:]))
         for key, name in zip(keys, last, strict=True)
     }
+
+
+say = Texts(__file__)
+
+__all__ = ["EXPLAINED", "IN_SHORT", "NOT_TUNED", "RATE_NOT_TUNED", "after_comma", "mark"]
+
+EXPLAINED = {
+    "": "",
+    NOT_TUNED: joined(say("not_tuned"), say("doubt")),
+    RATE_NOT_TUNED: joined(say("rate_not_tuned"), say("doubt")),
+}
+"""What each mark means; empty for a study whose rate is tuned."""
+IN_SHORT = joined(say("in_short"), say("doubt"))
+
+
+def after_comma(tuning: str) -> str:
+    """`, not tuned`; nothing without a mark."""
+    return f", {tuning}" if tuning else ""

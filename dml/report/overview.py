@@ -10,18 +10,15 @@ import pandas as pd
 from dml.config import Study
 from dml.counting import counted
 from dml.report.claims import with_verdicts
-from dml.report.claims_page import by_training, claim_entries, is_by_training, papers_with_claims
-from dml.report.labels import metric_label
+from dml.report.claims_page import by_training, claim_entries, is_by_training, papers_with_claims, theory_sections
+from dml.report.labels import Texts, metric_label
 from dml.report.loading import load
+from dml.report.methods import IN_SHORT, after_comma, mark
 from dml.report.numbers import duration
-from dml.report.page.blocks import ClaimEntry, Evidence, Folded, Paragraph
+from dml.report.page.blocks import ClaimEntry, Column, Evidence, Folded, Paragraph, Table
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
-from dml.report.page.tables import Column, Table
 from dml.report.regimes import END, FILE, START, TITLE, regimes
 from dml.report.results import Results
-from dml.report.texts import Texts
-from dml.report.theory_page import theory_sections
-from dml.report.tuning import IN_SHORT, after_comma, mark
 from dml.report.verdicts import SIGNS
 from dml.report.wording import evidence, text_of
 from dml.snapshots import Snapshot

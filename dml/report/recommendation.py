@@ -12,24 +12,30 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from dml.config.caveats import explained
-from dml.config.for_use import makes_noise
+from dml.config.for_use import explained, makes_noise
 from dml.counting import counted
-from dml.report.analysis.asked_labels import AskedLabels, asked_labels
-from dml.report.analysis.at_rate import Mix, methods_at, mixed, mixes_at, validations_at
 from dml.report.analysis.flags import RISING, doubts
-from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
+from dml.report.analysis.intervals import covers_of, of_score, summary_of, with_estimate
 from dml.report.analysis.paired import compared
-from dml.report.analysis.selection import dataset_of, score_of
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.selection import (
+    ON_TEST,
+    ON_VALIDATION,
+    AskedLabels,
+    Mix,
+    asked_labels,
+    dataset_of,
+    methods_at,
+    mixed,
+    mixes_at,
+    score_of,
+    validations_at,
+)
 from dml.report.analysis.untrained import gain_over, untrained
-from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
-from dml.report.labels import readable, score_label
+from dml.report.labels import Texts, readable, score_label
+from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import percent, points
 from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
-from dml.report.texts import Texts
-from dml.report.tuning import EXPLAINED, after_comma, mark
 
 say = Texts(__file__)
 
@@ -100,7 +106,7 @@ def recommend(
 
     Parameters
     ----------
-    rate : the share of wrong labels, measured or not (see `dml.report.analysis.at_rate`); None: labels as given.
+    rate : the share of wrong labels, measured or not (see `dml.report.analysis.selection`); None: labels as given.
     dataset : its name in the study; None: the only one.
     noise : a noise of the study, no topline, or a level (`uniform-0.2`); None: labels as given, or with a rate the only
         noise.

@@ -14,18 +14,16 @@ import pandas as pd
 import yaml
 
 from dml import losses
-from dml.config.caveats import ON_CORRECT, caveats
+from dml.config.for_use import ON_CORRECT, caveats
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import PIXELS, SAME, VECTORS, Baseline, Gain, gain_of_best
-from dml.report.labels import is_topline, readable
-from dml.report.methods import Method
+from dml.report.labels import Texts, is_topline, joined, readable
+from dml.report.methods import Method, after_comma, mark
 from dml.report.numbers import NOTHING, points
 from dml.report.numbers import rate as written
-from dml.report.page.tables import Column, Table
+from dml.report.page.blocks import Column, Table
 from dml.report.results import Results
-from dml.report.texts import Texts, joined
-from dml.report.tuning import after_comma, mark
 from dml.statistics import Summary
 from dml.types import ScoreKey
 

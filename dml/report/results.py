@@ -1,13 +1,19 @@
-"""A study's results: the record that every section of a study's page is made from."""
+"""A study's results: the record that every section of a study's page is made from.
+
+What the figures of kept embeddings are drawn from: small arrays that are computed here, or read from a snapshot.
+
+A figure takes its arrays from `FigureData.of`, by the figure's name, the trial's key and the set. So what a publication
+records is what the figure shows, and a clone draws the same figure without embeddings.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +24,60 @@ from dml.config.for_use import has_own_labels
 from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, is_topline, level_label, metric_of, noise_name
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.verdicts import Verdict
+from dml.snapshots.publishing import KEY_DIGITS
 from dml.types import Cell, ScoreKey, value_text
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """The arrays of one study's figures.
+
+    Parameters
+    ----------
+    snapshot : its arrays, by `<figure>/<key>/<set>/<field>`; None: they are computed.
+    before : of the snapshot that a publication replaces, for trials that it reused: their files are not here.
+
+    Attributes
+    ----------
+    found : what has been computed so far, by the same names.
+    """
+
+    snapshot: Mapping[str, np.ndarray] | None = None
+    before: Mapping[str, np.ndarray] = field(default_factory=dict)
+    found: Arrays = field(default_factory=dict)
+
+    def of(self, figure: str, key: str, part: str, compute: Callable[[], Arrays]) -> Arrays:
+        """The arrays of one figure for one trial and set, by their field; of a snapshot without them, none.
+
+        Parameters
+        ----------
+        compute : returns them. They are drawn as they are, so they should be as small as the figure allows.
+        """
+        place = _place(figure, key, part)
+        if self.snapshot is None:
+            arrays = compute() or _at(place, self.before)
+            self.found.update({place + name: array for name, array in arrays.items()})
+            return arrays
+        return _at(place, self.snapshot)
+
+    def sets(self, figure: str, key: str) -> list[str]:
+        """The sets for which a snapshot has arrays of a figure for a trial."""
+        place = f"{figure}/{key[:KEY_DIGITS]}/"
+        names = [name for name in self.snapshot or {} if name.startswith(place)]
+        return list(dict.fromkeys(name.removeprefix(place).split("/")[0] for name in names))
+
+
+def _at(place: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
+
+
+def _place(figure: str, key: str, part: str) -> str:
+    return f"{figure}/{key[:KEY_DIGITS]}/{part}/"
 
 
 @dataclass(frozen=True)
@@ -41,12 +96,12 @@ class Results:
 
     @property
     def kept(self) -> Path | None:
-        """The folder of `dml.report.cache`."""
+        """The folder of `dml.report.analysis.embedded_cells`."""
         return None if self.store is None else self.store / "report"
 
     @cached_property
     def analyses(self) -> dict[str, Any]:
-        """What `dml.report.memo` keeps, by the name of the analysis. A record with other fields begins anew."""
+        """What `dml.report.results` keeps, by the name of the analysis. A record with other fields begins anew."""
         return {}
 
     @cached_property
@@ -318,3 +373,19 @@ def parsed(value: Any) -> Any:
 
 def _index(values: list[str], value: str) -> int:
     return values.index(value) if value in values else len(values)
+
+
+Found = TypeVar("Found")
+
+
+def once(analysis: Callable[[Results], Found]) -> Callable[[Results], Found]:
+    """The analysis, made at its first call for each record of results, which keeps it. Nobody may change it."""
+    name = f"{analysis.__module__}.{analysis.__qualname__}"
+
+    @wraps(analysis)
+    def found(results: Results) -> Found:
+        if name not in results.analyses:
+            results.analyses[name] = analysis(results)
+        return results.analyses[name]
+
+    return found

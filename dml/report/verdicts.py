@@ -28,7 +28,7 @@ import numpy as np
 
 from dml import statistics
 from dml.papers import PaperClaim, paper_claims
-from dml.report.estimates import Estimate, Term, estimate
+from dml.statistics import Estimate, Term, estimate
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
 WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
@@ -129,8 +129,8 @@ class Verdict:
     unknown: tuple[str, ...] = ()  # what is not known about it
     fragile: bool = False  # one more test in the family would leave it undecided
     block: str = "seed"  # what the effects are paired over
-    tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
-    caveats: tuple[str, ...] = ()  # of the cells that it compares, see `dml.config.caveats`
+    tuning: str = ""  # the mark of the study's comparisons, see `dml.report.methods`
+    caveats: tuple[str, ...] = ()  # of the cells that it compares, see `dml.config.for_use`
 
     @property
     def effects(self) -> tuple[Effect, ...]:

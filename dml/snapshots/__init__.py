@@ -2,10 +2,10 @@
 
 A clone shows them without training, and a sweep takes over their trials where the keys are the same.
 
-- `trials.parquet`: one row per trial, with its configuration, and the study as it ran (`dml.snapshots.table`).
+- `trials.parquet`: one row per trial, with its configuration, and the study as it ran (`dml.snapshots.publishing`).
 - `summary.json`: what ran where: commit, versions, machine, durations, command.
 - `figures.npz` and `pictures-<dataset>.png`, of studies that keep embeddings: the arrays that their figures show, and
-  small pictures for the rows of neighbours, only of datasets that allow it (`dml.snapshots.figures`).
+  small pictures for the rows of neighbours, only of datasets that allow it (`dml.snapshots.folder`).
 """
 
 from dml.snapshots.folder import LARGEST, Snapshot, snapshots

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from dml.discovery import suggestion
 
-if TYPE_CHECKING:  # MLflow takes seconds to import
+if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
 
@@ -163,3 +163,40 @@ def _cells_of(study: str) -> dict[str, str]:
     """What MLflow's UI shows: a study's cells, the best first."""
     search = f"tags.`dml.study` = '{study}' AND tags.`dml.kind` = 'cell'"
     return {"searchFilter": search, "orderByKey": "metrics.`objective.mean`", "orderByAsc": "false"}
+
+
+SCHEMES = ("models:/", "runs:/")
+
+
+def is_model_uri(text: str) -> bool:
+    """Whether a text is the URI of a model in MLflow: `models:/name/1`, `models:/m-<id>` or `runs:/<id>/best`."""
+    return text.startswith(SCHEMES)
+
+
+def model_folder(uri: str, tracking: str | None = None) -> Path:
+    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server.
+
+    Parameters
+    ----------
+    uri : of a model.
+    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`.
+
+    Raises
+    ------
+    ValueError : MLflow has no such model, or it is not one of dml.
+    """
+    import mlflow
+
+    tracking = os.environ.get("MLFLOW_TRACKING_URI") or tracking
+    if tracking:
+        mlflow.set_tracking_uri(tracking)
+    try:
+        with quiet():
+            folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri))
+    except (mlflow.exceptions.MlflowException, OSError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{uri}: MLflow at {mlflow.get_tracking_uri()} has no such model ({first})") from error
+    found = sorted(folder.rglob("model.json"))
+    if not found:
+        raise ValueError(f"{uri}: not a model that dml logged: expected a file model.json in its artifacts")
+    return found[0].parent.resolve()

@@ -17,7 +17,7 @@ import mlflow
 import numpy as np
 from mlflow.pyfunc import PythonModel
 
-from dml.tracking.runs import Model
+from dml.tracking import Model
 
 REQUIREMENTS = ("torch", "torchvision", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy")
 

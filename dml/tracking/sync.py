@@ -1,14 +1,17 @@
 """Brings MLflow up to date with a picture of a study, as often as one likes.
 
-Runs are found by their tags (`dml.tracking.runs.KEYS`), created if missing, and updated if their content is another one
+Runs are found by their tags (`dml.tracking.KEYS`), created if missing, and updated if their content is another one
 than the tag `dml.content` says, which is written last. So nothing appears twice, and after an error the next sync
 completes what the last one left. Files and models may be kept elsewhere, so an error of theirs delays no run.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import mimetypes
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +19,67 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import mlflow
+import pandas as pd
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 from mlflow.entities import Run as Found
 
-from dml.tracking.artifacts import contents
+from dml.tracking import RUNNING, Model, Picture, Run, key_of, metric_name, parameters
 from dml.tracking.connection import client_of, default_uri, open_experiment, quiet, runs_of, said, was_rejected
-from dml.tracking.registry import register
-from dml.tracking.runs import RUNNING, Model, Picture, Run, key_of, metric_name, parameters
+
+LARGEST = 64 * 2**20  # bytes; larger files stay on disk only
+LONG = ["curve", "diagnostics"]  # columns
+
+
+def contents(name: str, path: Path) -> Iterator[tuple[str, bytes]]:
+    """(path, bytes) of the artifacts that show a file: a page with its figures inside, a Parquet table also as CSV."""
+    if not path.is_file() or path.stat().st_size > LARGEST:
+        return
+    yield name, self_contained(path).encode() if path.suffix == ".html" else path.read_bytes()
+    if path.suffix == ".parquet":
+        frame = pd.read_parquet(path).drop(columns=LONG, errors="ignore")
+        yield f"{name.removesuffix('.parquet')}.csv", frame.to_csv(index=False).encode()
+
+
+def self_contained(page: Path) -> str:
+    """The page with its images, styles and scripts inside, and without its links to other files of the report."""
+    text = page.read_text(encoding="utf-8")
+    linked = r'(\bsrc|\bsrcset|<link rel="stylesheet" href)="([^"]+)"'
+    text = re.sub(linked, lambda match: _inlined(page, match), text)
+    return re.sub(r'(<a\b[^>]*?)\s+href="(?!#|[a-z]+:)[^"]*"', r"\1", text)
+
+
+def _inlined(page: Path, match: re.Match[str]) -> str:
+    path = page.parent / unquote(match[2])
+    if re.match(r"[a-z]+:", match[2]) or not path.is_file():
+        return match[0]
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f'{match[1]}="data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"'
+
+
+def register(uri: str, run_id: str, model: str, study: str, name: str) -> int:
+    """Register a study's logged model (`models:/m-...`) under a name. Returns its version, the same one each time."""
+    client = client_of(uri)
+    for version in client.search_model_versions(f"name = '{name}'"):
+        if version.tags.get("dml.model") == model:
+            return int(version.version)
+    try:
+        client.create_registered_model(name)
+    except mlflow.MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    source, own = client.get_logged_model(model.removeprefix("models:/")), {"dml.model": model, "dml.study": study}
+    made = client.create_model_version(name, model, run_id=run_id, tags=own, model_id=source.model_id)
+    return int(made.version)
+
+
+def version_of(name: str, uri: str, alias: str = "champion") -> int:
+    """The version of a registered model that has an alias."""
+    with quiet():
+        return int(client_of(uri).get_model_version_by_alias(name, alias).version)
+
 
 PARENT = "mlflow.parentRunId"
 DIGEST_LENGTH = 36  # MLflow's limit for a dataset's digest

@@ -34,7 +34,7 @@ class BatchLoader:
     sampler : draws positions in `rows`.
     device : where the batches go.
     share : `(rank, size)`: load the images of the rank-th of `size` equal parts of each batch.
-    views : chooses a random view of each image, where `images` has several (`dml.training.frozen.rows.StoredViews`).
+    views : chooses a random view of each image, where `images` has several (`dml.training.frozen.opening.StoredViews`).
     """
 
     def __init__(

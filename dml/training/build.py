@@ -13,10 +13,10 @@ from dml.data import batches
 from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, Filter, Loss, Miner, Sampler
 from dml.seeding import derive
-from dml.training import descriptions
 from dml.training.data import TrialData
-from dml.training.frozen.rows import Activations, FeatureRows
-from dml.training.init_from import load_init_from
+from dml.training.frozen import recipe
+from dml.training.frozen.opening import Activations, FeatureRows
+from dml.training.model_files import load_init_from
 from dml.types import TrialSpec
 
 
@@ -26,7 +26,7 @@ def build_augment(spec: TrialSpec, data: TrialData) -> Augmentation:
         return FeatureRows()
     if spec.training.train_from is not None:
         return Activations(data.packed.images.one)
-    return augmentations.build(**descriptions.describe_augment(spec.training, data.packed.manifest))
+    return augmentations.build(**recipe.describe_augment(spec.training, data.packed.manifest))
 
 
 def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
@@ -40,7 +40,7 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
     """
     training = spec.training
     if training.frozen:
-        width, head = data.packed.images.shape[-1], descriptions.describe_head(training)
+        width, head = data.packed.images.shape[-1], recipe.describe_head(training)
         return models.build_head(width, embedding_size=training.embedding_size, **head)
     network = {**describe_model(spec, data)["network"], "batch_norm": training.batch_norm}
     if training.init_from is None and training.train_from is None and not resumes:
@@ -50,7 +50,7 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
     if training.train_from is not None:
         if data.backbone is not None:
             model.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
-        shape = descriptions.image_shape(training, data.packed.manifest)
+        shape = recipe.image_shape(training, data.packed.manifest)
         model.backbone = models.FromBlock(model.backbone, training.train_from, shape)  # type: ignore[assignment, arg-type]
         return model.train()
     if spec.training.init_from is not None and not resumes:
@@ -61,7 +61,7 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
 def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
     """What rebuilds the whole network, its preprocessing and how views are joined, as plain JSON values."""
     views = {} if spec.evaluation.views == "one" else {"views": spec.evaluation.views}
-    return descriptions.describe_model(spec.training, data.packed.manifest) | views
+    return recipe.describe_model(spec.training, data.packed.manifest) | views
 
 
 def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> nn.Module:

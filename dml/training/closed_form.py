@@ -38,11 +38,11 @@ import torch
 from torch import Tensor, linalg
 from torch.nn import functional
 
-from dml.arrays import host_array
 from dml.discovery import suggestion
 from dml.evaluation import evaluate
+from dml.tables import host_array
 from dml.tensors import check_dense, directions, from_array, without_autocast
-from dml.training.train_sample import sample
+from dml.training.data import sample
 
 version = 1
 """Raised when the same rows give other projections; keys of trials whose head starts from one contain it."""

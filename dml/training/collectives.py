@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from dml.protocols import Loss
-from dml.training.ranks import rank_and_size
+from dml.training.process import rank_and_size
 
 version = 2
 """Of the numbers that only trials of several processes have: which process draws which random numbers."""

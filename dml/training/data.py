@@ -2,8 +2,15 @@
 
 In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` (or
 `split/<dataset>/<seed>.parquet`, where seeds select the split) and `noise/<dataset>.parquet` say which images a phase
-uses and with which labels. Further class splits have files of their own, as `dml.data.class_splits` names them. This
+uses and with which labels. Further class splits have files of their own, as `dml.data.splits` names them. This
 module only reads all these.
+
+The training images that are evaluated where a dataset has very many.
+
+Retrieval depends on two numbers: how many images of its own class a query can find, and how many others it can confuse
+with them. A sample of many small classes (Online Products: 5 images each) keeps classes whole, since evenly thinned
+ones would have nothing left to find. A sample of few large classes (MNIST: 6,000 images each) thins them evenly, since
+a few whole ones would leave nothing to confuse.
 """
 
 from __future__ import annotations
@@ -19,10 +26,43 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.data import class_splits, splits
+from dml.data import splits
 from dml.data.packing import Packed, open_packed
-from dml.training.train_sample import sample
+from dml.seeding import numpy_generator
 from dml.types import VALIDATION, TrialSpec
+
+MOST = 10_000  # images
+WHOLE = 100  # images; a smaller class is never thinned
+
+
+def sample(rows: np.ndarray, classes: np.ndarray, most: int = MOST) -> np.ndarray:
+    """At most `most` of the images, the same for every trial of a dataset; all if there are no more than that.
+
+    Each class keeps as many random images as fit if all classes get equally many, but at least `WHOLE`. Of the classes
+    so thinned, random whole ones are taken as long as they fit, so there are fewer than `most` images in general.
+
+    Parameters
+    ----------
+    rows : int64 (n,), rows of the images in the packed array.
+    classes : int64 (n,), their fine classes.
+
+    Returns
+    -------
+    int64 (m,), a subset of `rows` in the same order.
+    """
+    if len(rows) <= most:
+        return rows
+    draw = numpy_generator(0, "evaluated training images")
+    known, code, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    keep = min(most, max(WHOLE, most // len(known)))
+    order = draw.permutation(len(rows))
+    order = order[np.argsort(code[order], kind="stable")]  # by class, in random order within each
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn = draw.permutation(len(known))
+    fitting = turn[np.cumsum(np.minimum(sizes[turn], keep)) <= most]
+    chosen = order[(place < keep) & np.isin(code[order], fitting)]
+    return rows[np.sort(chosen)]
+
 
 EVALUATION_ROLES = {
     "validation": ("tune", ("validation",)),
@@ -274,7 +314,7 @@ def _manifest(data_root: Path, name: str) -> Mapping[str, Any]:
     path = data_root / "pack.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: missing; the stage `pack` writes it (run `dvc repro`)")
-    return json.loads(path.read_text(encoding="utf-8"))[class_splits.dataset_of(name)]
+    return json.loads(path.read_text(encoding="utf-8"))[splits.dataset_of(name)]
 
 
 def _table(path: Path, stage: str) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from dml.files import replacing
 from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
-from dml.training.errors import not_finite
+from dml.training.process import not_finite
 from dml.types import TrialSpec
 
 

@@ -2,19 +2,35 @@
 
 `Training` starts from a `TrialSpec`, or resumes from the checkpoint in its folder; `advance()` trains to the next
 evaluation. On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit.
+
+An exponential moving average of a network's weights (Polyak and Juditsky 1992; torch's `AveragedModel`).
+
+A linear head in closed form, from the features of the training images and their observed labels.
+
+As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
+of new classes are better than the head that was trained on them (docs/LOG.md, 2026-11-23).
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
+import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from dml.models import EmbeddingNetwork
+from dml import evaluation
+from dml.miners import PolicyMiner
+from dml.models import EmbeddingNetwork, Layers
+from dml.protocols import Augmentation, Loss, Miner
 from dml.seeding import generator
-from dml.training.averaging import average_of
+from dml.training import closed_form, free
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
     build_augment,
@@ -28,18 +44,168 @@ from dml.training.build import (
     whole_network,
 )
 from dml.training.collectives import average_gradients, gather, parallel, share_of_batch
-from dml.training.diagnostics import Diagnostics
-from dml.training.errors import not_finite
+from dml.training.data import TrialData
 from dml.training.evaluator import Evaluator
-from dml.training.filtering import Filtering
 from dml.training.frozen.opening import open_trial
-from dml.training.head_start import fit_head, with_own_head
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer, clip
-from dml.training.random_streams import RandomStreams
-from dml.training.resuming import Checkpoints, History, TrialState, resumes
-from dml.training.step_loss import step_loss
-from dml.types import EvaluationPoint, TrialResult, TrialSpec
+from dml.training.process import not_finite
+from dml.training.resuming import Checkpoints, Diagnostics, Filtering, History, RandomStreams, TrialState, resumes
+from dml.types import EvaluationPoint, Pairs, TrialResult, TrialSpec
+
+Mined = tuple[Tensor, Tensor, Any, Tensor | None]
+"""What the miner saw and chose: detached embeddings (N, D), labels (N,), tuples, and which samples it could choose."""
+
+
+def step_loss(
+    loss: Loss,
+    mine: Miner | None,
+    embeddings: Tensor,
+    labels: Tensor,
+    kept: Tensor | None,
+    generator: torch.Generator | None,
+    truth: Tensor | None = None,
+) -> tuple[Tensor, Mined | None]:
+    """The loss, a differentiable scalar; and what the miner did, or None without a miner.
+
+    It is that of the batch without the samples left out. Those are only masked where loss and miner can skip them, so
+    that nothing waits for the device, and removed otherwise (`dml.protocols.Loss` describes `left_out`).
+
+    Parameters
+    ----------
+    embeddings : (N, D). labels : int64 (N,).
+    kept : bool (N,), the samples that take part; None: all.
+    truth : int64 (N,), true labels, for a miner that takes them.
+    """
+    if kept is not None and not _can_skip(loss, mine):
+        truth = None if truth is None else truth[kept]
+        embeddings, labels, kept = embeddings[kept], labels[kept], None  # waits for the device
+    tuples: Any = None
+    if mine is not None:
+        more = {name: value for name, value in (("kept", kept), ("truth", truth)) if value is not None}
+        tuples = mine(embeddings.detach(), labels, generator=generator, **more)
+    elif kept is not None:
+        tuples = _every_pair(labels, kept)
+    value = loss(embeddings, labels, tuples)
+    if kept is not None and loss.left_out == "counted":  # type: ignore[attr-defined]
+        value = value * (len(kept) / kept.sum().to(value.dtype))
+    return value, None if mine is None else (embeddings.detach(), labels, tuples, kept)
+
+
+def _can_skip(loss: Loss, mine: Miner | None) -> bool:
+    able = loss.takes_padding and getattr(loss, "left_out", "removed") in ("skipped", "counted")
+    return able and (mine is None or isinstance(mine, PolicyMiner))
+
+
+def _every_pair(labels: Tensor, kept: Tensor) -> Pairs:
+    """Every pair of kept samples."""
+    same, both = labels[:, None] == labels, kept[:, None] & kept
+    return Pairs((same & both).fill_diagonal_(False), both & ~same)
+
+
+def average_of(model: nn.Module, decay: float) -> AveragedModel:
+    """The average, which starts from the present weights: average <- decay average + (1 - decay) weights each step.
+
+    Buffers, such as the statistics of batch norm, are those of the last step.
+    """
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))
+    averaged.update_parameters(model)  # torch copies the first weights that it sees: let that be the start
+    return averaged
+
+
+REMEMBERED = 16  # projections, the last ones that heads started from
+_started: dict[bytes, _Head] = {}
+
+
+def with_own_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
+    """A network that shares a network's backbone, with a copy of its head."""
+    found = copy.copy(model)
+    found._modules = dict(model._modules)
+    found.head = copy.deepcopy(model.head)
+    return found
+
+
+def fit_head(
+    model: EmbeddingNetwork,
+    kind: str,
+    spec: TrialSpec,
+    data: TrialData,
+    augment: Augmentation,
+    device: torch.device,
+    start: bool = False,
+) -> str:
+    """Give a linear head the weights of `dml.training.closed_form`, or `free`, for the present features.
+
+    Returns what `free` chose, by the first metric and one view of each image; "" of another kind.
+
+    Parameters
+    ----------
+    kind : `training.head_start` or `head_refit`.
+    start : before the first step. A worker trains many heads on the same features, and each fit takes longer than the
+        steps of a short trial, so those of starts are remembered.
+
+    Raises
+    ------
+    ValueError : the labels or the features do not allow it.
+    """
+    kept = closed_form.taking_part(data.observed)
+    features = evaluation.embed_images(
+        model.backbone,  # type: ignore[arg-type]
+        data.packed.images,
+        data.rows[kept],
+        augment=augment,
+        device=device,
+        precision=spec.training.precision,
+    )
+    fit = _remembered if start else _fit
+    widths = data.layers or getattr(model.backbone, "widths", {Layers.last: features.shape[1]})
+    found = fit(kind, features, data.observed[kept], model.embedding_size, dict(widths), spec.evaluation.metrics[0])
+    with torch.no_grad():
+        linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
+        linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
+        linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
+    return found.chosen
+
+
+class _Head(NamedTuple):
+    """The weights of a linear head."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+    chosen: str = ""
+
+
+def _fit(
+    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
+) -> _Head:
+    """The head of a kind; `widths`, `metric`: of the layers side by side, and by which `free` chooses."""
+    if kind != free.KIND:
+        found = closed_form.fit(kind, features, labels, size)
+        return _Head(found.weight, found.bias)
+    parts = features.cpu().split(list(widths.values()), dim=1)
+    best = free.choose(
+        {name: part.numpy()[:, None] for name, part in zip(widths, parts, strict=True)}, labels, metric, size
+    )
+    return _Head(*best.head(widths, size), str(best.chosen))
+
+
+def _remembered(
+    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
+) -> _Head:
+    """`_fit`, computed once for the same arguments."""
+    of_free = (widths, metric) if kind == free.KIND else ()
+    said = repr((kind, size, *of_free, features.device, tuple(features.shape), features.dtype, labels.dtype))
+    key = hashlib.blake2b(said.encode())
+    for values in (features.cpu().numpy(), labels):
+        key.update(np.ascontiguousarray(values).data)
+    found = _started.pop(key.digest(), None)
+    if found is None:
+        found = _fit(kind, features, labels, size, widths, metric)
+        found = found._replace(weight=found.weight.cpu(), bias=found.bias.cpu())
+    _started[key.digest()] = found  # the newest is the last
+    if len(_started) > REMEMBERED:
+        del _started[next(iter(_started))]
+    return found
 
 
 class Training:

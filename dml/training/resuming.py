@@ -1,26 +1,228 @@
-"""What a checkpoint contains, and how a trial resumes from it."""
+"""What a checkpoint contains, and how a trial resumes from it.
+
+Checkpoint files. They are written atomically, and loading one cannot run code that it contains.
+
+A checkpoint contains only containers, numbers, strings and tensors; `torch.load(weights_only=True)` refuses the rest.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-from dml.protocols import Loss
-from dml.training import checkpoint
+from dml.files import replacing
+from dml.miners import PairDistances
+from dml.protocols import Filter, Loss
+from dml.seeding import derive, generator
 from dml.training.batch_loader import BatchLoader
-from dml.training.diagnostics import Diagnostics
-from dml.training.errors import UnusableCheckpoint
-from dml.training.filtering import Filtering
-from dml.training.random_streams import RandomStreams
+from dml.training.collectives import agreed
+from dml.training.process import UnusableCheckpoint
 from dml.types import EvaluationPoint
+
+
+class RandomStreams:
+    """One generator for each purpose, and the trial's own global random state (initial weights, dropout).
+
+    Parameters
+    ----------
+    seed : of the trial.
+    rank : of this process among those that share the trial; each augments its images with its own stream. That of the
+        first one is saved; those of the others begin anew at each step, so that a resumed trial need not know them.
+    device : of the generators.
+    """
+
+    def __init__(self, seed: int, rank: int, device: torch.device):
+        self.miner = generator(seed, "miner", device)
+        self.augment = generator(seed, f"augment/{rank}", device)
+        self._seed, self._rank, self._device = seed, rank, device
+        self._global: list[Tensor] = []  # states of torch's global generators: the CPU's, and the trial's GPU's
+
+    @contextmanager
+    def as_global(self) -> Iterator[None]:
+        """Run a block with the trial's global random state, then restore the caller's."""
+        cuda = self._device.type == "cuda"
+        with torch.random.fork_rng(devices=[self._device] if cuda else []):
+            if not self._global:
+                torch.manual_seed(derive(self._seed, "init"))
+            else:
+                torch.set_rng_state(self._global[0])
+                if cuda:
+                    torch.cuda.set_rng_state(self._global[1], self._device)
+            yield
+            self._global = [torch.get_rng_state(), *([torch.cuda.get_rng_state(self._device)] if cuda else [])]
+
+    def begin_step(self, step: int) -> None:
+        """Begin the augmentation stream of this step, in every process but the first."""
+        if self._rank:
+            self.augment = generator(self._seed, f"augment/{self._rank}/{step}", self._device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all generators."""
+        return {"miner": self.miner.get_state(), "augment": self.augment.get_state(), "global": self._global}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self.miner.set_state(state["miner"].cpu())
+        self.augment.set_state(state["augment"].cpu())
+        self._global = state["global"]
+
+
+class Filtering:
+    """Applies a filter to each batch, and counts.
+
+    Parameters
+    ----------
+    part : the filter.
+    samples : n, training images.
+    device : of the training.
+    """
+
+    def __init__(self, part: Filter, samples: int, device: torch.device):
+        self._part, self._device = part.to(device), device
+        self._drawn = torch.zeros(samples, dtype=torch.int64, device=device)
+        self._left_out = torch.zeros_like(self._drawn)
+
+    @property
+    def stats(self) -> Mapping[str, Tensor]:
+        """Those of the filter, of the last batch."""
+        return self._part.stats
+
+    def __call__(self, embeddings: Tensor, labels: Tensor, positions: Tensor) -> Tensor:
+        """Embeddings (B, D), observed labels (B,) and positions (B,) in the training images -> bool (B,): kept."""
+        kept = agreed(self._part(embeddings.detach(), labels))
+        self._drawn.index_add_(0, positions, torch.ones_like(positions))
+        self._left_out.index_add_(0, positions, (~kept).to(positions.dtype))
+        return kept
+
+    def agreement(self, flipped: np.ndarray | None) -> dict[str, float]:
+        """How well what was left out agrees with what is wrong, over all batches; called after the training.
+
+        Parameters
+        ----------
+        flipped : bool (n,), which observed labels are wrong; None: not known.
+
+        Returns
+        -------
+        `left_out_precision`, the share of what was left out whose label is wrong, and `left_out_recall`, the share of
+        drawn wrong labels that was left out. One without a denominator is missing.
+        """
+        if flipped is None:
+            return {}
+        drawn, left_out = (counts.cpu().numpy() for counts in (self._drawn, self._left_out))
+        hits = float(left_out[flipped].sum())
+        totals = {"left_out_precision": float(left_out.sum()), "left_out_recall": float(drawn[flipped].sum())}
+        return {name: hits / total for name, total in totals.items() if total}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The filter's state, and the counts."""
+        return {"part": dict(self._part.state_dict()), "drawn": self._drawn, "left_out": self._left_out}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self._part.load_state_dict(state["part"])
+        self._drawn, self._left_out = (state[name].to(self._device) for name in ("drawn", "left_out"))
+
+
+DISTANCES_EVERY = 5  # steps between two batches whose distances are counted
+
+
+class Diagnostics:
+    """Means over the steps, and counts of the distances of pairs. Updates do not synchronise with the device.
+
+    Parameters
+    ----------
+    device : of the training.
+    count_distances : count the distances of drawn pairs, from which the report estimates eta and gamma of the bounds.
+
+    Attributes
+    ----------
+    sums : the sum over all steps of the loss and of each number that the loss and the miner report, 0-d float64.
+    """
+
+    def __init__(self, device: torch.device, count_distances: bool):
+        self._device = device
+        self.sums: dict[str, Tensor] = {}
+        self._distances = PairDistances() if count_distances else None
+        self._not_finite = torch.full((), -1, dtype=torch.int64, device=device)  # the first such step; -1: none
+
+    def add_tuples(
+        self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any, kept: Tensor | None = None
+    ) -> None:
+        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps.
+
+        `kept` bool (B,): the samples that the miner could choose; None: all.
+        """
+        if self._distances is not None and step % DISTANCES_EVERY == 0:
+            self._distances.update(embeddings, labels, tuples, kept)
+
+    def add_step(self, step: int, loss: Tensor, *stats: Mapping[str, Tensor]) -> None:
+        """Add the loss after `step` steps, and the statistics of the parts; all 0-d."""
+        self._add("loss", loss)
+        for reported in stats:
+            for name, value in reported.items():
+                self._add(name, value)
+        first = (self._not_finite < 0) & ~torch.isfinite(loss)
+        self._not_finite = torch.where(first, step, self._not_finite)
+
+    def _add(self, name: str, value: Tensor) -> None:
+        value = value.detach().double()
+        self.sums[name] = self.sums[name] + value if name in self.sums else value
+
+    def first_not_finite(self) -> int | None:
+        """The first step whose loss was infinite or NaN. Synchronises with the device."""
+        step = int(self._not_finite)
+        return step if step >= 0 else None
+
+    def means(self, steps: int) -> dict[str, float]:
+        """Each number's mean over the steps."""
+        return {name: float(total) / steps for name, total in self.sums.items()}
+
+    def counts(self) -> dict[str, list[float]]:
+        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none.
+
+        `eta_positive_drawn` and `eta_positive_uniform` are those of the positives.
+        """
+        counted = {} if self._distances is None else self._distances.counts()
+        return {f"eta_{name}": values for name, values in counted.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The sums and counts."""
+        return {"sums": self.sums, "distances": {} if self._distances is None else self._distances.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self.sums = {name: total.to(self._device) for name, total in state["sums"].items()}
+        if self._distances is not None:
+            self._distances.load_state_dict(state["distances"])
+
+
+def save(path: Path, state: Mapping[str, Any]) -> None:
+    """Save a nested state of tensors and plain values atomically."""
+    with replacing(path) as temporary, open(temporary, "wb") as file:  # torch's own writer hides that a disk is full
+        torch.save(dict(state), file)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Load the state that `save` wrote, on the CPU.
+
+    Raises
+    ------
+    ValueError : the file is damaged, or contains something else than tensors and plain values.
+    """
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise ValueError(f"{path}: not a checkpoint that can be loaded safely: {error}") from error
+
 
 FOLDER, LAST = "checkpoint", "last.pt"
 
@@ -68,7 +270,7 @@ class TrialState:
 
     def save(self, path: Path) -> None:
         """Save a checkpoint."""
-        checkpoint.save(path, {name: part.state_dict() for name, part in self._parts().items()})
+        save(path, {name: part.state_dict() for name, part in self._parts().items()})
 
     def load(self, path: Path) -> None:
         """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
@@ -80,7 +282,7 @@ class TrialState:
         UnusableCheckpoint : and the state may be partly restored.
         """
         try:
-            saved = checkpoint.load(path)
+            saved = load(path)
             for name, part in self._parts().items():
                 part.load_state_dict(saved[name])
         except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:

@@ -8,7 +8,7 @@ import nbformat
 from mkdocs.structure.files import File
 from nbconvert import MarkdownExporter
 
-from dml.pipeline.overview import results_page
+from dml.pipeline.publish import results_page
 
 sys.path.insert(0, str(Path(__file__).parent))
 import gallery

@@ -8,8 +8,8 @@ from made_labels import blobs
 from sklearn.metrics import average_precision_score
 
 from dml import audit
-from dml.audit import _probabilities
-from dml.audit._folds import deal
+from dml.audit import probabilities
+from dml.audit.inputs import deal
 
 pytestmark = pytest.mark.slow
 
@@ -92,10 +92,8 @@ def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
     assert 10 < done < 15
     next(tmp_path.rglob("second-0.npz")).write_bytes(b"broken")
     fitted = []
-    real = _probabilities.Representation._fit
-    monkeypatch.setattr(
-        _probabilities.Representation, "_fit", lambda self, *rest: fitted.append(1) or real(self, *rest)
-    )
+    real = probabilities.Representation._fit
+    monkeypatch.setattr(probabilities.Representation, "_fit", lambda self, *rest: fitted.append(1) or real(self, *rest))
     assert same(audit.audit(both, given, folder=tmp_path), whole)
     assert len(fitted) == 15 - done + 1
     assert same(audit.audit(both, given, folder=tmp_path), whole)
@@ -105,9 +103,9 @@ def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
 def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatch):
     vectors, _, given = noisy
     trained = {}
-    real = _probabilities.Representation.round
+    real = probabilities.Representation.round
     monkeypatch.setattr(
-        _probabilities.Representation,
+        probabilities.Representation,
         "round",
         lambda self, name, trains, *rest: trained.update({name: trains.copy()}) or real(self, name, trains, *rest),
     )

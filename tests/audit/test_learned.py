@@ -7,9 +7,9 @@ from made_labels import blobs
 from sklearn.metrics import average_precision_score
 
 from dml import audit
-from dml.audit._learned import observed_labels
-from dml.audit._neighbours import vote_by_fold
-from dml.audit._probabilities import Representation
+from dml.audit.inputs import observed_labels
+from dml.audit.neighbours import vote_by_fold
+from dml.audit.probabilities import Representation
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from dml.audit import _nearest
-from dml.audit._nearest import nearest
+from dml.audit import neighbours
+from dml.audit.neighbours import nearest
 
 
 def together(vectors: torch.Tensor, rows: torch.Tensor, k: int):
@@ -18,8 +18,8 @@ def together(vectors: torch.Tensor, rows: torch.Tensor, k: int):
 @pytest.mark.parametrize("faiss", [True, False])
 def test_they_equal_a_naive_search(monkeypatch, chunk, faiss):
     if not faiss:
-        monkeypatch.setattr(_nearest._search, "has_faiss", lambda: False)
-    monkeypatch.setattr(_nearest, "CHUNK", chunk)
+        monkeypatch.setattr(neighbours._search, "has_faiss", lambda: False)
+    monkeypatch.setattr(neighbours, "CHUNK", chunk)
     vectors = np.random.default_rng(0).normal(size=(230, 8)).astype(np.float32)
     vectors[7] = 0
     rows = np.flatnonzero(np.arange(230) % 10 != 3)
@@ -37,7 +37,7 @@ def test_an_inverted_file_finds_most(monkeypatch):
     vectors = torch.randn(4000, 8, generator=torch.Generator().manual_seed(0))
     rows = torch.arange(10, 4000)
     exact, _ = together(vectors, rows, 10)
-    monkeypatch.setattr(_nearest, "EXACT_UP_TO", 1000)
+    monkeypatch.setattr(neighbours, "EXACT_UP_TO", 1000)
     found, cosine = together(vectors, rows, 10)
     assert found.min() == -1 or found.min() >= 10
     assert torch.equal(found[:, 0], rows)  # itself

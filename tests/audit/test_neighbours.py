@@ -5,7 +5,7 @@ import pytest
 import torch
 from made_labels import blobs
 
-from dml.audit._neighbours import contradictions, vote
+from dml.audit.neighbours import contradictions, vote
 
 
 @pytest.mark.parametrize("k", [1, 5, 400])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dml.audit import _rate
-from dml.audit._neighbours import Vote
-from dml.audit._probabilities import TOP, OutOfSample
-from dml.audit._rate import confident_joint, first_guess, sure
-from dml.audit._scores import EVEN_LEAST, PRIOR, suspicion
+from dml.audit import rate as _rate
+from dml.audit.neighbours import Vote
+from dml.audit.probabilities import TOP, OutOfSample
+from dml.audit.rate import confident_joint, first_guess, sure
+from dml.audit.scores import EVEN_LEAST, PRIOR, suspicion
 
 pytestmark = pytest.mark.slow
 

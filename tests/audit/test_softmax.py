@@ -6,7 +6,7 @@ import torch
 from made_labels import blobs
 from sklearn.linear_model import LogisticRegression
 
-from dml.audit._softmax import fit, turn
+from dml.audit.probabilities import fit, turn
 
 
 @pytest.mark.parametrize("l2", [1e-2, 1e-4])

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dml import models
 from dml.cli.main import app
-from dml.sweep.cost import trial_costs as costs
-from dml.sweep.cost.timing import Timing
+from dml.sweep import timing as costs
+from dml.sweep.timing import Timing
 from dml.training.model_files import save_model
 
 ROOT = Path(__file__).parents[2]

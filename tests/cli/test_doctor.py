@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dml.cli import health
+from dml.cli import machine
 
 NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
 
@@ -75,7 +75,7 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
 
 def test_a_full_disk(dml, repository, monkeypatch):
     usage = type("Usage", (), {"free": 10**9})
-    monkeypatch.setattr(health.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: usage)
     done = dml("doctor")
     assert done.code == 1
     assert "1.0 GB free" in lines(done)["disk"]

@@ -93,7 +93,7 @@ def head(tmp_path_factory):
 
 
 def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatch):
-    monkeypatch.setattr("dml.cli.vectors.ROWS", 4)
+    monkeypatch.setattr("dml.cli.models.ROWS", 4)
     given = np.random.default_rng(0).normal(size=(10, 6))
     np.save(tmp_path / "given.npy", given)
     done = dml("embed", head, tmp_path / "given.npy", "-o", tmp_path / "v.npy")

@@ -36,7 +36,7 @@ def disk(project, monkeypatch):
         return sum(entry.bytes for entry in entries)
 
     fake = SimpleNamespace(unreferenced=unreferenced, remove=remove)
-    monkeypatch.setitem(sys.modules, "dml.sweep.retention.disk", fake)
+    monkeypatch.setitem(sys.modules, "dml.sweep.disk", fake)
     return SimpleNamespace(found=found, removed=removed, asked=asked)
 
 
@@ -64,7 +64,7 @@ def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
 def test_what_a_study_refers_to_since_it_was_listed_stays(dml, disk, monkeypatch):
     """A sweep may begin while somebody reads the list."""
     first, later = disk.found
-    monkeypatch.setattr(sys.modules["dml.sweep.retention.disk"], "unreferenced", lambda root: found.pop())
+    monkeypatch.setattr(sys.modules["dml.sweep.disk"], "unreferenced", lambda root: found.pop())
     found = [[later], [first, later]]
     done = dml("gc", answer="y\n")
     assert "Remove these 2" in done.out

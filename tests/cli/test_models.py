@@ -130,7 +130,7 @@ def test_scores_of_several_class_splits_do_not_compare(project):
 def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(
-        "dml.tracking.loading.model_folder", lambda *asks: asked.append((*asks, Path.cwd())) or tmp_path
+        "dml.tracking.connection.model_folder", lambda *asks: asked.append((*asks, Path.cwd())) or tmp_path
     )
     monkeypatch.chdir(project / "pipelines")
     assert find_model("models:/best/1") == tmp_path

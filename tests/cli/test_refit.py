@@ -173,7 +173,7 @@ def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packe
     ],
 )
 def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, untracked, arguments, code, message):
-    monkeypatch.setattr("dml.sweep.champions.train._train", lambda *given: pytest.fail("it trains"))
+    monkeypatch.setattr("dml.sweep.champions._train", lambda *given: pytest.fail("it trains"))
     rows = packed.index["index"]
     pd.DataFrame({"index": rows, "label": 7}).to_csv("strange.csv", index=False)
     pd.DataFrame({"index": rows, "label": 0}).to_csv("one.csv", index=False)

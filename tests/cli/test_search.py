@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from dml.cli.nearest import nearest
-from dml.cli.vectors import Embedded
+from dml.cli.models import Embedded
+from dml.cli.search_page import nearest
 
 
 def test_the_nearest_are_those_of_a_plain_loop_without_the_query_itself():

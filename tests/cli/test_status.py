@@ -7,7 +7,7 @@ import threading
 import time
 
 from dml.sweep.progress import status
-from dml.sweep.progress import text as progress_text
+from dml.sweep.progress import status as progress_text
 from dml.sweep.store import trials as store
 
 NOW = {

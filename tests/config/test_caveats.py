@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dml.config import study_from
-from dml.config.caveats import ON_CORRECT, caveats, explained
+from dml.config.for_use import ON_CORRECT, caveats, explained
 
 APART = {"name": "numbers", "settings": {"apart": True}}
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dml.config import Study, closed_forms
+from dml.config import Study
+from dml.config import study as closed_forms
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.training.frozen.recipe import of_whole_backbone

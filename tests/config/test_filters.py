@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dml.config import ConfigError
-from dml.config.matching import attribute, check_matching
+from dml.config.compare import attribute, check_matching
 from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform

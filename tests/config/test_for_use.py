@@ -23,7 +23,7 @@ losses: [triplet, margin]
         ("uniform-0.2 label_file:people-0.3", "label_file:people-0.3"),
         ("label_file:a-0 label_file:b-0", ""),
         ("uniform-0.2 subset-0.2", ""),
-        ("dml.noise.uniform.Uniform-0 dml.noise.uniform.Uniform-0.1", "dml.noise.uniform.Uniform-0"),
+        ("dml.noise.plain.Uniform-0 dml.noise.plain.Uniform-0.1", "dml.noise.plain.Uniform-0"),
     ],
 )
 def test_labels_as_given(levels, expected):

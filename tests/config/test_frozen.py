@@ -8,8 +8,8 @@ import pytest
 
 from dml import models
 from dml.config import ConfigError
-from dml.config.recorded import record, recorded
-from dml.sweep.inputs.extracting import frozen_trainings
+from dml.config.loading import record, recorded
+from dml.sweep.inputs.vectors import frozen_trainings
 from dml.sweep.plan import keys, spec_json, specs
 
 VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"

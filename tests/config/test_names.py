@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dml.config import ConfigError, content_of, load_study, study_from
-from dml.config.names import setting, written, written_setting
+from dml.config.errors import setting, written, written_setting
 from dml.config.schema import schema
 
 NOW = """\

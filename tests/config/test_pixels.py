@@ -8,8 +8,8 @@ from dml.data import sources
 from dml.data.packing import packed_id
 from dml.models import pixels_of
 from dml.pipeline import resolve
+from dml.sweep.disk import packed_by
 from dml.sweep.plan import keys, specs
-from dml.sweep.retention.disk import packed_by
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CROPS = "random_resized_crop"

@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from dml.config import ConfigError
-from dml.config.names import written_setting
+from dml.config.errors import written_setting
 from dml.config.recipes import FIXED, LAYER_NORM, RECIPES, SEARCHED
 from dml.config.study import Study
 from dml.losses import ProxyNca, Softmax, Triplet
-from dml.report.tuning import mark
+from dml.report.methods import mark
 from dml.sweep.plan.space import space_of
 
 STUDY = """\

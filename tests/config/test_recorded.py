@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dml.config import load_study
-from dml.config.recorded import record, recorded
+from dml.config.loading import record, recorded
 
 STUDIES = sorted((Path(__file__).parents[2] / "pipelines/studies").glob("*.yaml"))
 

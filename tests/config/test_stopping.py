@@ -6,7 +6,7 @@ import math
 import pytest
 
 from dml.config import SearchSection, Study, TrainingSection, best_point, value_of
-from dml.config.stopping import default_every, evaluated_steps
+from dml.config.search import default_every, evaluated_steps
 
 KEY = "validation/fine/recall@1"
 STUDY = {"title": "A study", "datasets": ["digits"], "losses": ["triplet"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml.sweep.inputs.extracting import frozen_trainings, stored_trainings
+from dml.sweep.inputs.vectors import frozen_trainings, stored_trainings
 from dml.sweep.plan import keys, spec_json, specs
 from dml.types import TrainingSpec
 

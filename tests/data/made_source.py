@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 
 
 class Made(SourceDefaults):

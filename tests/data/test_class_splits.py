@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.data import class_splits, sources, splits
+from dml.data import sources, splits
 
 
 class Made:
@@ -32,7 +32,7 @@ def of_test(split, index):
 
 
 def test_the_first_split_is_the_sources_and_no_class_is_tested_twice(index):
-    own, second = class_splits.make(index, Made(), 2)
+    own, second = splits.make_several(index, Made(), 2)
     pd.testing.assert_frame_equal(own, splits.make(index, Made()))
     assert len(of_test(second, index)) == 8
     assert not of_test(second, index) & of_test(own, index)
@@ -44,18 +44,18 @@ def test_the_first_split_is_the_sources_and_no_class_is_tested_twice(index):
 
 
 def test_held_out_images_of_classes_that_train_stay_held_out(index):
-    second = class_splits.make(index, Made(), 2)[1]
+    second = splits.make_several(index, Made(), 2)[1]
     seen = (second["final"] == "seen").to_numpy()
     assert set(index["fine"][seen]) == set(range(12)) - of_test(second, index)
     assert (index["index"][seen] % 6 == 0).all()
 
 
 def test_folds_test_each_class_once(index):
-    found = class_splits.make(index, Made(), 6, folds=True)
+    found = splits.make_several(index, Made(), 6, folds=True)
     counted = [fine for split in found for fine in of_test(split, index)]
     assert sorted(counted) == list(range(20))
     assert {len(of_test(split, index)) for split in found} == {3, 4}
-    again = class_splits.make(index, Made(), 6, folds=True)
+    again = splits.make_several(index, Made(), 6, folds=True)
     assert all(one.equals(two) for one, two in zip(found, again, strict=True)), "deterministic"
     assert of_test(found[0], index) != set(range(4)), "dealt out at random, not in the classes' order"
 
@@ -64,7 +64,7 @@ def test_a_class_tests_other_images_than_it_trains_on():
     digit = np.arange(60) // 6
     part = np.where(np.arange(60) % 6 < 4, "train", "test")
     index = pd.DataFrame({"index": np.arange(60), "fine": digit, "coarse": digit % 2, "part": part})
-    for split in class_splits.make(index, sources.build("mnist"), 5, folds=True):
+    for split in splits.make_several(index, sources.build("mnist"), 5, folds=True):
         tests = np.isin(digit, sorted(of_test(split, index)))
         expected = np.where(part == "train", np.where(tests, "unused", "train"), np.where(tests, "test", "seen"))
         assert tests.sum() == 12
@@ -81,4 +81,4 @@ def test_a_class_tests_other_images_than_it_trains_on():
 )
 def test_what_is_refused(index, source, count, folds, message):
     with pytest.raises(ValueError, match=message):
-        class_splits.make(index, source, count, folds)
+        splits.make_several(index, source, count, folds)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dml.data import sources, splits
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 from dml.own_files import tidy
 
 

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from dml.evaluation import Vectors, _search
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import STARTS, Nearest, _update, kmeans
-from dml.evaluation.metrics.f1 import F1
+from dml.evaluation.metrics.scores import F1
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 

@@ -5,10 +5,8 @@ import pytest
 import torch
 
 from dml.evaluation import Vectors, _search, evaluate, ranking
-from dml.evaluation._exact import ExactDistances
-from dml.evaluation._ranks import Ranks
-from dml.evaluation.ranking import Neighbours
-from dml.evaluation.relevance import Relevance
+from dml.evaluation._exact import ExactDistances, Ranks
+from dml.evaluation.ranking import Neighbours, Relevance
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 

@@ -13,7 +13,7 @@ import torch
 
 import dml.losses
 from dml import discovery
-from dml.losses._build import build_for
+from dml.losses import build_for
 from dml.types import Pairs, Tuples
 
 CLASSES, SIZE = 8, 16

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import dml.losses
-from dml.losses._foreign import ForeignLoss
+from dml.losses import ForeignLoss
 from dml.protocols import Loss
 from dml.types import Pairs, Tuples, Uniform
 

@@ -9,7 +9,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dml.losses import _settings, _triplets, quadruplet, smooth_ap
+from dml.losses import _forms, _triplets, quadruplet, ranks
 from dml.types import Pairs, Tuples
 
 
@@ -90,7 +90,7 @@ class _Sizes(TorchDispatchMode):
 
 
 def as_on_a_device(monkeypatch):
-    for module in (_settings, _triplets, quadruplet, smooth_ap):
+    for module in (_forms, _triplets, quadruplet, ranks):
         monkeypatch.setattr(module, "may_look", lambda tensor: False)
 
 

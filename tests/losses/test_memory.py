@@ -10,7 +10,7 @@ import torch
 
 import dml.losses
 from dml import discovery
-from dml.losses._pair_loss import PairLoss
+from dml.losses._pairs import PairLoss
 from dml.types import Pairs
 
 ABLE = [n for n in discovery.names("dml.losses") if issubclass(discovery.find("dml.losses", n), PairLoss)]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.losses._rows import unit
+from dml.losses._forms import unit
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -37,7 +37,7 @@ def test_known_settings():
     for kind in ("positives", "negatives"):
         for name in discovery.names(f"dml.miners.{kind}"):
             assert set(discovery.settings_of(discovery.find(f"dml.miners.{kind}", name))) <= known
-    assert known_settings(negatives=["dml.miners.negatives.semihard_random.SemihardRandom"]) == known
+    assert known_settings(negatives=["dml.miners.negatives.policies.SemihardRandom"]) == known
 
 
 @pytest.mark.parametrize(

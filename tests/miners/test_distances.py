@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, and the skew that `dml.miners.skew.eta` estimates from them."""
+"""Counts of the distances of drawn pairs, and the skew that `dml.miners.skew` estimates from them."""
 
 import json
 
@@ -7,7 +7,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.miners import PairDistances, build
-from dml.miners.skew import eta
+from dml.miners import skew as eta
 from dml.types import Pairs, Tuples
 
 
@@ -86,7 +86,7 @@ def test_the_paper_s_conjecture(tools):
         for seed in range(40):
             embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=0.8)
             seen.update(embeddings, labels, mine(embeddings, labels, generator=draws))
-        skew[negatives] = eta.estimate(*seen.negatives)
+        skew[negatives] = eta.estimate_eta(*seen.negatives)
     assert skew["random"].low == 1
     assert skew["random"].eta < 1.05
     assert skew["random"].high < skew["semihard_random"].low

@@ -8,7 +8,7 @@ import torch
 
 from dml import models
 from dml.models import _weights
-from dml.models._lite import package, to_timm
+from dml.models.efficientnet_lite import package, to_timm
 
 timm = pytest.importorskip("timm")
 

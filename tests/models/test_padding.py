@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from dml import models
-from dml.models._padding import SameConv2d, SameMaxPool2d, pad_as_tensorflow
+from dml.models._wrapped import SameConv2d, SameMaxPool2d, pad_as_tensorflow
 
 
 def naive(image, kernel, stride, reduce):

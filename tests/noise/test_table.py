@@ -47,7 +47,7 @@ def test_images_are_not_read_if_no_model_needs_them(tools):
 
 
 def test_pixel_features_of_similar_images_are_similar():
-    from dml.noise._features import pixels
+    from dml.noise._labels import pixels
 
     generator = np.random.default_rng(0)
     kinds = generator.integers(0, 256, size=(3, 33, 47, 3))

@@ -3,8 +3,8 @@
 import pytest
 
 from dml.report import reference_values
+from dml.report.claims_page import theory_sections
 from dml.report.page.blocks import Facts
-from dml.report.theory_page import theory_sections
 from papers.eps.sections import stability, zero_loss
 from papers.eps.theory import clean_risk
 from papers.noise.sections import pair_noise

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.pipeline.overview import snapshot_studies
+from dml.pipeline.publish import snapshot_studies
 from dml.report.claims import with_verdicts
 from dml.report.loading import load
 from dml.report.wording import evidence

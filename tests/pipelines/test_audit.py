@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from dml import audit
+from dml.audit import outputs
+from dml.audit import study as reviews
 from dml.config import load_study
-from dml.sweep.auditing import outputs, reviews
 from dml.training import data as trial_data
 
 pytestmark = pytest.mark.slow
@@ -130,7 +131,7 @@ def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
 
 
 def check_the_study_after_the_audit(study, done, paths, work):
-    from dml.sweep.auditing.label_files import comparing
+    from dml.audit.outputs import comparing
 
     labels = sorted((done / "labels").glob("*.csv"))
     assert [path.stem for path in labels] == ["given", "left-out", "reviewed", "suggested"]

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from dml import noise
-from dml.noise._features import pixels
+from dml.noise._labels import pixels
 from dml.training.data import open_packed_of, split_of, training_rows
 
 pytestmark = pytest.mark.slow

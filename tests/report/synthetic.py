@@ -27,9 +27,7 @@ from dml.config import (
     Study,
     TrainingSection,
 )
-from dml.report.page.blocks import Folded
-from dml.report.page.cells import rows
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Folded, Table, rows
 from dml.report.results import Results
 from dml.types import Cell, LogUniform, Part, Uniform
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from synthetic import KEY
 
-from dml.report.figures import against_setting as drawn
 from dml.report.results import Results
+from dml.report.sections import against_setting as drawn
 from dml.report.sections._rows import score_frame
 from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dml.config import load_study
-from dml.config.recorded import ATTRIBUTE, record
+from dml.config.loading import ATTRIBUTE, record
 from dml.report.assembly import study_page
 from dml.report.claims import with_verdicts
 from dml.report.loading import load

@@ -4,8 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.page.assets import Assets, SavedDrawing, SavedTable
-from dml.report.page.blocks import Drawing
-from dml.report.page.tables import Column, Table
+from dml.report.page.blocks import Column, Drawing, Table
 
 FRAME = pd.DataFrame({"x": [1.0]})
 NAMES = (

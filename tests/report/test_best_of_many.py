@@ -6,8 +6,7 @@ import pytest
 from scipy import stats
 
 from dml import statistics
-from dml.report.analysis.best_of_many import adjusted
-from dml.report.analysis.paired import against_winner
+from dml.report.analysis.paired import adjusted_p, against_winner
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +33,7 @@ def test_equal_methods_are_called_worse_in_at_most_5_percent_of_studies(methods,
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(studies, methods, seeds)) + 9 * rng.normal(size=(studies, 1, seeds))
     above = 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / studies)
-    assert 0.03 < false_findings(adjusted, scores, methods) < above
+    assert 0.03 < false_findings(adjusted_p, scores, methods) < above
     assert false_findings(lambda p, _: statistics.holm(p), scores, methods) > above
 
 
@@ -54,7 +53,7 @@ def test_it_is_the_chance_of_such_a_lead_among_equal_methods():
     for p in (0.3, 0.1, 0.02):
         share = np.mean(lowest <= p)
         error = np.sqrt(share * (1 - share) / len(lowest))
-        assert adjusted([p, 0.9, 0.9], [5, 5, 5])[0] == pytest.approx(share, abs=3.5 * error)
+        assert adjusted_p([p, 0.9, 0.9], [5, 5, 5])[0] == pytest.approx(share, abs=3.5 * error)
 
 
 def _loop(scores):
@@ -70,11 +69,11 @@ def test_it_is_never_below_p_grows_with_it_and_does_not_depend_on_the_order():
     for _ in range(20):
         p = np.append(rng.uniform(size=6) ** 4, [1.0, 1e-12, 0.0])
         pairs = np.full(len(p), 4)
-        found = adjusted(p, pairs)
+        found = adjusted_p(p, pairs)
         assert ((p <= found) & (found <= 1)).all()
         assert (np.diff(found[np.argsort(p)]) >= 0).all()
         order = rng.permutation(len(p))
-        np.testing.assert_array_equal(adjusted(p[order], pairs[order]), found[order])
+        np.testing.assert_array_equal(adjusted_p(p[order], pairs[order]), found[order])
 
 
 def test_a_method_far_behind_is_found():

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report.analysis.factorial import Crossed, complete, crossed
-from dml.report.analysis.pooled import effects_at, pooled_effects
-from dml.report.analysis.variance import REST, interval_of_share, noncentrality, shares
+from dml.report.analysis.factorial import (
+    REST,
+    Crossed,
+    complete,
+    crossed,
+    effects_at,
+    interval_of_share,
+    noncentrality,
+    pooled_effects,
+    shares,
+)
 from dml.report.page.blocks import Drawing, Folded
 from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
 

@@ -9,11 +9,10 @@ from matplotlib.ticker import MaxNLocator
 from synthetic import flat
 
 from dml import discovery
-from dml.report import contents
+from dml.report import assembly, figures
 from dml.report.assembly import PACKAGE
-from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
-from dml.report.figures.saving import save
+from dml.report.figures import PercentTicks
+from dml.report.page.assets import save
 from dml.report.page.blocks import Drawing
 
 pytestmark = pytest.mark.slow
@@ -40,7 +39,7 @@ def test_labels_are_unique_and_say_the_value(one, ticks):
 
 def _drawings(results):
     """Those of the study's page."""
-    found = [discovery.build(PACKAGE, name) for name in contents.STUDY]
+    found = [discovery.build(PACKAGE, name) for name in assembly.STUDY]
     blocks = flat(block for section in found if section.applies(results) for block in section.content(results))
     return [block for block in blocks if isinstance(block, Drawing) and block.figure is not None]
 
@@ -58,16 +57,16 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
 
 
 def test_the_dark_version_exchanges_every_colour(tmp_path):
-    with style.applied():
+    with figures.applied():
         figure = Figure(figsize=(2, 2))
         axes = figure.subplots()
-        for colour in style.DARK:
+        for colour in figures.DARK:
             axes.plot([0, 1], color=colour)
         assert save(figure, tmp_path / "figure", png=True) == (144, 144)
     light, _, rules = (tmp_path / "figure.svg").read_text().partition("@media (prefers-color-scheme:dark)")
     rules, _, drawing = rules.partition("</style>")
-    for colour, dark in style.DARK.items():
+    for colour, dark in figures.DARK.items():
         assert f"stroke: {colour}" in drawing
         assert f'[style*="stroke: {colour}"]{{stroke:{dark}!important}}' in rules
-    assert not any(dark in light + drawing for dark in style.DARK.values())
+    assert not any(dark in light + drawing for dark in figures.DARK.values())
     assert (tmp_path / "figure.png").stat().st_size > 1000

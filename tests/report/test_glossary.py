@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dml.report.page.glossary import Marker, terms
+from dml.report.page.html import Marker, terms
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ import pytest
 from synthetic import KEY, of_study, only_confirmed
 
 from dml.config import SearchSection
-from dml.report.analysis.interval_coverage import CLASSES, class_term, covers, over_seeds
+from dml.report.analysis.intervals import CLASSES, class_term, covers, over_seeds
 from dml.report.analysis.paired import versus_winner
-from dml.report.figure_data import FigureData
-from dml.report.recording import figure_arrays
+from dml.report.assembly import figure_arrays
+from dml.report.results import FigureData
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow

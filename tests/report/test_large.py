@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dml import discovery
-from dml.report import contents
+from dml.report import assembly
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def test_no_section_reads_a_whole_table_for_each_cell(large, loaded):
     for name in ("trials", "confirmed", "tuned"):
         results.__dict__[name] = Counted(getattr(results, name))
     applied = []
-    for section in contents.STUDY:
+    for section in assembly.STUDY:
         made = discovery.build("dml.report.sections", section)
         if made.applies(results):
             assert list(made.content(results))

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from dml.report.page.blocks import Column, Table
 from dml.report.page.markdown import markdown, plain
-from dml.report.page.tables import Column, Table
 
 COLUMNS = (Column("study", "Study", "name"), Column("what", "What it Is"), Column("trials", "Trials", "count"))
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from synthetic import first_row
 
-from dml.miners.skew import bounds, eta
-from dml.report.analysis.skew import skew_of
-from dml.report.sections.negative_skew import table
+from dml.miners import skew
+from dml.report.sections.negative_skew import skew_of, table
 
 BINS = 40
 
@@ -41,7 +40,7 @@ def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
     results = logged(*(_counts(drawn, uniform) for drawn, uniform in seeds))
     found = skew_of(results, next(iter(results.cells)))
     assert found["eta"] == pytest.approx(1.0)  # each of the first two seeds has a ratio of 1.2
-    pooled = eta.estimate(*(np.array([seed[i] for seed in seeds]) for i in (0, 1)))
+    pooled = skew.estimate_eta(*(np.array([seed[i] for seed in seeds]) for i in (0, 1)))
     assert (found["eta low"], found["eta high"]) == pytest.approx((pooled.low, pooled.high))
     assert found["eta high"] > 1
 
@@ -71,7 +70,7 @@ def test_the_bound_is_that_of_the_study_s_number_of_classes(logged):
     found = skew_of(results, next(iter(results.cells)))
     assert found["classes"] == 5
     for end, other in (("", ""), (" low", " high"), (" high", " low")):
-        assert found[f"bound{end}"] == bounds.hinge(found[f"eta{other}"], 5)
+        assert found[f"bound{end}"] == skew.hinge(found[f"eta{other}"], 5)
     assert found["bound"] < 1 - np.sqrt(1 - 1 / found["eta"])
     assert first_row(table(results))["classes"] == "5"
     assert skew_of(logged(*[counts] * 3), next(iter(results.cells)))["bound"] > found["bound"]
@@ -95,7 +94,7 @@ def test_gamma_and_the_bound_of_the_marginal_loss(logged):
     assert found["gamma"] == pytest.approx(negative / positive, rel=0.03)
     assert found["gamma low"] < found["gamma"] < found["gamma high"] < 1
     for end in ("", " low", " high"):
-        assert found[f"bound{end}"] == bounds.marginal(found[f"gamma{end}"], 10)
+        assert found[f"bound{end}"] == skew.marginal(found[f"gamma{end}"], 10)
     texts = first_row(table(results))
     assert texts["gamma"].startswith(f"{found['gamma']:.2f} [")
     assert texts["bound"].startswith(f"{found['bound']:.0%} [")

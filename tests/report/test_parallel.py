@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from synthetic import contents
 
-from dml.report import parallel
-from dml.report.parallel import Job, study_pages, workers
+from dml.report import site
 from dml.report.results import Results
+from dml.report.site import Job, study_pages, workers
 
 NAMES = ("noise-clean-grid", "histogram-pairs", "loop-points-long")
 
@@ -24,9 +24,9 @@ def made(results: list[Results], folder: Path, broken: bool = False):
 def test_pages_and_files_are_the_same(published, tmp_path, monkeypatch):
     results = [published(name) for name in NAMES]
     alone = made(results, tmp_path / "alone")
-    monkeypatch.setattr(parallel, "MANY", 2)
-    monkeypatch.setattr(parallel, "study_page", None)  # the others import their own
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(site, "MANY", 2)
+    monkeypatch.setattr(site, "study_page", None)  # the others import their own
+    monkeypatch.setattr(site.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     beside = made(results, tmp_path / "beside")
     assert [made.page.name for made in beside] == list(NAMES)
     assert [made.page for made in beside] == [made.page for made in alone]

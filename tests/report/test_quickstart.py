@@ -1,6 +1,6 @@
 """What the default study says is sure: held to the trials that it ran (tests/report/quickstart.parquet).
 
-After a change of what it trains: `dml run quickstart`, then write its table anew with `dml.snapshots.table`.
+After a change of what it trains: `dml run quickstart`, then write its table anew with `dml.snapshots.publishing`.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
-from dml.config.recorded import ATTRIBUTE, record
+from dml.config.loading import ATTRIBUTE, record
 from dml.report.claims import with_verdicts
 from dml.report.loading import load
 

@@ -9,8 +9,8 @@ from synthetic import of_study, only_confirmed, scoring
 
 from dml.config import DatasetSection, NoiseSection
 from dml.noise import Uniform
-from dml.report.analysis import best_of_many
-from dml.report.analysis.asked_labels import composed
+from dml.report.analysis import paired
+from dml.report.analysis.selection import composed
 from dml.report.recommendation import AS_GOOD, BEST, WORSE, recommend
 from dml.report.sections.winners import winners
 
@@ -75,7 +75,7 @@ def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     for rival, name in zip(found.methods, order, strict=True):
         assert rival.mean == pytest.approx(expected[name].mean())
         assert rival.behind == pytest.approx(expected[order[0]].mean() - expected[name].mean())
-    assert [rival.p for rival in found.methods[1:]] == pytest.approx(list(best_of_many.adjusted(p, [5, 5])))
+    assert [rival.p for rival in found.methods[1:]] == pytest.approx(list(paired.adjusted_p(p, [5, 5])))
     nearest = "0.4" if rate > 0.2 else "0"
     assert all(rival.cell.split("|")[1] == f"uniform-{nearest}" for rival in found.methods)
     assert any(f"{rate:.0%} was not measured" in note for note in found.notes)

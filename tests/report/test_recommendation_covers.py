@@ -6,7 +6,7 @@ import pytest
 from synthetic import KEY
 
 from dml.cli.recommendation_text import recommendation_text
-from dml.report.analysis.interval_coverage import covers
+from dml.report.analysis.intervals import covers
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
 

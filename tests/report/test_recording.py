@@ -11,10 +11,11 @@ from synthetic import flat
 from dml import discovery
 from dml.config import Study
 from dml.data.sources.digits import Digits
+from dml.report.assembly import figure_arrays
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Paragraph
-from dml.report.recording import figure_arrays
-from dml.snapshots import LARGEST, Snapshot, figures, table
+from dml.snapshots import LARGEST, Snapshot, publishing
+from dml.snapshots import folder as figures
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +39,10 @@ def published(synthetic, tmp_path, monkeypatch):
         synthetic.pack(tmp_path / "data", "digits", images, index, sets[::-1])
         arrays = figure_arrays(study, tmp_path / "results/every", tmp_path / "store", tmp_path / "data")
         snapshot = Snapshot(tmp_path / "out/every")
-        figures.write(snapshot.path, arrays)
-        table.write(table.rounded(study, here.trials.assign(host="")), snapshot.path / "trials.parquet")
+        figures.write_figures(snapshot.path, arrays)
+        publishing.write_table(
+            publishing.rounded_trials(study, here.trials.assign(host="")), snapshot.path / "trials.parquet"
+        )
         (snapshot.path / "summary.json").write_text(json.dumps({"git_commit": "0" * 40}))
         return here, load(study, tmp_path / "none", tmp_path / "none", snapshot), snapshot
 
@@ -97,8 +100,8 @@ def test_arrays_and_pictures_come_back_and_equal_ones_give_equal_bytes(tmp_path,
     }
     arrays |= {"pictures/all/toys/names": np.array(["a", "bc"]), "pictures/all/toys/rows": np.arange(5)}
     for folder in ("a", "b"):
-        figures.write(tmp_path / folder, dict(reversed(arrays.items())) if folder == "b" else arrays)
-    found = figures.read(tmp_path / "a")
+        figures.write_figures(tmp_path / folder, dict(reversed(arrays.items())) if folder == "b" else arrays)
+    found = figures.read_figures(tmp_path / "a")
     assert found.keys() == arrays.keys()
     for name, array in arrays.items():
         assert found[name].dtype == array.dtype
@@ -106,6 +109,6 @@ def test_arrays_and_pictures_come_back_and_equal_ones_give_equal_bytes(tmp_path,
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert files == ["figures.npz", "pictures-toys.png"]
     assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in files)
-    figures.write(tmp_path / "a", {})
+    figures.write_figures(tmp_path / "a", {})
     assert list((tmp_path / "a").iterdir()) == []
-    assert figures.read(tmp_path / "a") == {}
+    assert figures.read_figures(tmp_path / "a") == {}

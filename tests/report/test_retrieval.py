@@ -7,11 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.report.analysis.neighbors import Roles, nearest, random_queries
-from dml.report.figures.retrieval_rows import RIGHT, WRONG
 from dml.report.page.blocks import Drawing, Paragraph
-from dml.report.pictures import Pictures, open_pictures
-from dml.report.sections.retrieval import Retrieval
+from dml.report.sections.retrieval import (
+    RIGHT,
+    WRONG,
+    Pictures,
+    Retrieval,
+    Roles,
+    nearest,
+    open_pictures,
+    random_queries,
+)
 
 pytestmark = pytest.mark.slow
 

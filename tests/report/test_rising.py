@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.report.analysis.rising import continued, mean_curve, still_rises
+from dml.report.analysis.flags import continued, mean_curve, still_rises
 
 STEPS = np.linspace(0, 1, 11)
 

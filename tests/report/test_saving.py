@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dml.report.figures import saving, style
-from dml.report.figures.saving import save
-from dml.report.page.assets import Assets, SavedDownload, SavedDrawing
+from dml.report import figures
+from dml.report.page import assets
+from dml.report.page.assets import Assets, SavedDownload, SavedDrawing, save
 from dml.report.page.blocks import Drawing
 
 pytestmark = pytest.mark.slow
@@ -20,21 +20,21 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def figure():
     """Two lines with a legend, one with a band."""
-    with style.applied():
+    with figures.applied():
         made = Figure(figsize=(4, 3))
         axes = made.subplots()
         x = np.linspace(0, 1, 7)
-        axes.fill_between(x, x - 0.1, x + 0.2, color=style.BLUE, alpha=0.2)
-        axes.plot(x, x, color=style.BLUE, label="first")
-        axes.plot(x, 1 - x**2, "--", color=style.GREEN)
-        axes.axhline(0.5, color=style.MUTED)
+        axes.fill_between(x, x - 0.1, x + 0.2, color=figures.BLUE, alpha=0.2)
+        axes.plot(x, x, color=figures.BLUE, label="first")
+        axes.plot(x, 1 - x**2, "--", color=figures.GREEN)
+        axes.axhline(0.5, color=figures.MUTED)
         axes.set_title("A panel: one; two")
-        axes.text(1, 0, "second", color=style.GREEN)
+        axes.text(1, 0, "second", color=figures.GREEN)
         yield made
 
 
 def test_a_small_svg_has_the_same_paths_and_texts(figure, tmp_path):
-    with style.applied():
+    with figures.applied():
         figure.savefig(tmp_path / "full.svg")
         save(figure, tmp_path / "small")
     full, small = ((tmp_path / f"{name}.svg").read_text() for name in ("full", "small"))
@@ -59,9 +59,9 @@ def _numbers(tree) -> list[float]:
 def test_a_png_has_the_pixels_that_matplotlib_draws_in_few_colours(width, figure, tmp_path):
     """At some widths 130 dots an inch are no whole number of pixels: the rows must not shift against each other."""
     figure.set_size_inches(width, 3)
-    with style.applied():
+    with figures.applied():
         save(figure, tmp_path / "f", png=True)
-        figure.savefig(tmp_path / "full.png", dpi=saving.DPI)
+        figure.savefig(tmp_path / "full.png", dpi=assets.DPI)
     small, full = (Image.open(tmp_path / f"{name}.png") for name in ("f", "full"))
     assert small.mode == "P"
     assert small.size == full.size
@@ -87,7 +87,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_classes_are_drawn_as_they_are(name, tmp_path):
     """A dollar sign begins no formula, a sign that the font lacks is no warning, and the file is XML."""
-    with style.applied():
+    with figures.applied():
         figure = Figure()
         axes = figure.subplots()
         axes.plot([0, 1], label=f"{name} in the legend")

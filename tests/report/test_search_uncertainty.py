@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 from dml import statistics
-from dml.report.analysis.interval_coverage import SEARCHES, SEEDS, covers, of_difference
-from dml.report.analysis.search_uncertainty import search_term
-from dml.report.estimates import Term, estimate
+from dml.report.analysis.intervals import SEARCHES, SEEDS, covers, of_difference, search_term
+from dml.statistics import Term, estimate
 
 pytestmark = pytest.mark.slow
 

@@ -8,20 +8,20 @@ import pytest
 from synthetic import flat
 
 from dml import discovery
-from dml.report import contents, sections
+from dml.report import assembly, sections
 from dml.report.assembly import PACKAGE
+from dml.report.claims_page import theory_sections
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing
-from dml.report.theory_page import theory_sections
 
 NAMES = discovery.names(PACKAGE)
 
 
 def test_every_section_is_on_one_page():
-    assert sorted(contents.STUDY) == list(NAMES)
+    assert sorted(assembly.STUDY) == list(NAMES)
 
 
-@pytest.mark.parametrize("found", [[discovery.build(PACKAGE, n) for n in contents.STUDY], theory_sections()])
+@pytest.mark.parametrize("found", [[discovery.build(PACKAGE, n) for n in assembly.STUDY], theory_sections()])
 def test_anchors_and_titles_are_unique(found):
     for attribute in ("anchor", "title"):
         values = [getattr(section, attribute) for section in found]
@@ -29,7 +29,7 @@ def test_anchors_and_titles_are_unique(found):
         assert all(values)
 
 
-@pytest.mark.parametrize("name", contents.STUDY)
+@pytest.mark.parametrize("name", assembly.STUDY)
 def test_a_section_survives_a_study_without_trials(name, synthetic, tmp_path):
     results = load(synthetic.small(), tmp_path)
     section = discovery.build(PACKAGE, name)
@@ -46,7 +46,7 @@ def test_a_new_section_is_one_file_and_one_line(synthetic, built, monkeypatch):
     names = discovery.names
     own = {PACKAGE: (*NAMES, "seed_spread")}
     monkeypatch.setattr(discovery, "names", lambda package: own.get(package) or names(package))
-    monkeypatch.setattr(contents, "STUDY", ("winners", "seed_spread"))
+    monkeypatch.setattr(assembly, "STUDY", ("winners", "seed_spread"))
     page = built(synthetic.small())
     assert '<h2 id="seed-spread">' in page
     assert 'id="table-seed-spread"' in page

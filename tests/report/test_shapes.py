@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import shapes
 
-from dml.report.figures import best
+from dml.report import best_methods
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ def test_the_report_of_the_default_study_is_below_two_megabytes(built, site, tmp
 
 
 def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_path, monkeypatch):
-    monkeypatch.setattr(best, "MANY", 5)
-    monkeypatch.setattr(best, "BEST", 3)
+    monkeypatch.setattr(best_methods, "MANY", 5)
+    monkeypatch.setattr(best_methods, "BEST", 3)
     study = synthetic.study(name="many", seeds=[0, 1])
     page = built(study)
     assert "Coloured: the best 3 of 8 methods by their mean score; grey: the other 5." in page

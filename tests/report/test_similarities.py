@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report.analysis import similarities as analysis
-from dml.report.page.blocks import Drawing, Folded
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Drawing, Folded, Table
+from dml.report.sections import similarities as analysis
 from dml.report.sections.similarities import Similarities
 
 pytestmark = pytest.mark.slow

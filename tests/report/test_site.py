@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.report import contents
+from dml.report import assembly
 from dml.report.loading import load
 from dml.report.site import Source, build
 
@@ -160,7 +160,7 @@ def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path, monkeypatch)
 def test_only_pages_whose_inputs_changed_are_made_again(synthetic, tmp_path, monkeypatch):
     """Those made anew and those that are kept give the same site, whose index begins with the studies that ran here."""
     monkeypatch.setattr("dml.report.site.theory_sections", list)
-    monkeypatch.setattr(contents, "STUDY", ("winners",))
+    monkeypatch.setattr(assembly, "STUDY", ("winners",))
     studies = [synthetic.small(name) for name in ("other", "one", "two")]
     for study in studies[1:]:
         synthetic.write(study, tmp_path)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from dml.report.analysis import spectrum as analysis
-from dml.report.page.blocks import Drawing, Paragraph
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Drawing, Paragraph, Table
+from dml.report.sections import spectrum as analysis
 from dml.report.sections.spectrum import Spectrum
 
 

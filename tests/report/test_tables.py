@@ -9,10 +9,10 @@ import pytest
 from synthetic import of_study, scoring
 
 from dml.config import SearchSection
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.intervals import summary_of
+from dml.report.assembly import points
 from dml.report.numbers import duration, number, p_value, percent, rate
-from dml.report.page.cells import rows
-from dml.report.plots import points
+from dml.report.page.blocks import rows
 from dml.report.sections.all_results import main_results
 from dml.report.sections.reference_values import reference_values_beside
 from dml.report.sections.settings import best_settings

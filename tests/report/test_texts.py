@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dml.report
-from dml.report.texts import Texts, joined
+from dml.report.labels import Texts, joined
 
 ROOM = Path(dml.report.__file__).parent
 FILES = sorted(set(ROOM.rglob("*.yaml")) - {ROOM / "glossary.yaml"})

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
-from dml.report.analysis import tsne as analysis
 from dml.report.page.blocks import Drawing
+from dml.report.sections import tsne as analysis
 from dml.report.sections.tsne import Tsne
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from synthetic import EASIER
 
 from dml import discovery
 from dml.config import ComparisonSection, load_study
-from dml.report import contents
+from dml.report import assembly
+from dml.report.methods import NOT_TUNED, RATE_NOT_TUNED, mark
 from dml.report.recommendation import recommend
 from dml.report.sections.winners import winners
-from dml.report.tuning import NOT_TUNED, RATE_NOT_TUNED, mark
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, b
     page = re.sub(r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", built(fixed))
     heads = dict(re.findall(r'<h2 id="([\w-]+)">(.*?)</h2>', page))
     assert {"winners", "claims"} <= set(heads)
-    comparing = {discovery.build("dml.report.sections", name).anchor for name in contents.COMPARING}
+    comparing = {discovery.build("dml.report.sections", name).anchor for name in assembly.COMPARING}
     for anchor, head in heads.items():
         assert (NOT_TUNED in head) == (anchor in comparing), anchor
     assert page.count("Not tuned: each method has one setting") == 1

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from dml.report.analysis.tuning_trials import importances
 from dml.report.sections import tuning
+from dml.report.sections.tuning import importances
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from synthetic import KEY, only_confirmed, scoring
 
 from dml import statistics
 from dml.report.analysis.paired import versus_winner
+from dml.report.analysis.selection import ON_TEST, ON_VALIDATION
 from dml.report.analysis.untrained import gain_of_best
-from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
 from dml.report.recommendation import BETTER, recommend
 from dml.report.sections.precision import best_sets
 from dml.report.sections.winners import winners

@@ -6,11 +6,10 @@ from scipy import stats
 from synthetic import EASIER, of_study, only_confirmed, scoring
 
 from dml.config import ComparisonSection, DatasetSection, NoiseSection
-from dml.report.analysis import best_of_many
+from dml.report.analysis import paired
 from dml.report.claims import with_verdicts
 from dml.report.labels import noise_axis
-from dml.report.page.blocks import Drawing, Findings, Folded
-from dml.report.page.cells import rows
+from dml.report.page.blocks import Drawing, Findings, Folded, rows
 from dml.report.sections.winners import Winners, every_pair, winners
 
 
@@ -34,7 +33,7 @@ def test_the_winner_and_the_adjusted_p(three):
     far = stats.ttest_rel(scores["easy"], scores["random"]).pvalue
     assert far < close
     assert list(pairs["p"]) == pytest.approx([close, far])
-    assert list(pairs["p adjusted"]) == pytest.approx(list(best_of_many.adjusted([close, far], [5, 5])))
+    assert list(pairs["p adjusted"]) == pytest.approx(list(paired.adjusted_p([close, far], [5, 5])))
     assert pairs["p adjusted"][0] == pytest.approx(close)  # the only one left
     assert pairs["p adjusted"][1] == pytest.approx(3 * far)  # three pairs: so small a p is beyond the simulation
     assert list(pairs["difference"]) == pytest.approx([1.0, 10.0])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dml.config import load_study
-from dml.config.recorded import ATTRIBUTE, recorded
+from dml.config.loading import ATTRIBUTE, recorded
 from dml.report.loading import load
 from dml.snapshots import LARGEST, Snapshot, publish, snapshots
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore

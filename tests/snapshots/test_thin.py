@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dml.config import Study, load_study
-from dml.snapshots import LARGEST, table
+from dml.snapshots import LARGEST, publishing
 
 pytestmark = pytest.mark.slow
 
@@ -52,14 +52,14 @@ def test_a_study_of_a_thousand_cells_fits(joint, tmp_path):
     assert len(study.cells()) > 1000
     sizes = []
     for thin in (True, False):
-        table.write(table.rounded(study, frame, thin), tmp_path / "trials.parquet")
+        publishing.write_table(publishing.rounded_trials(study, frame, thin), tmp_path / "trials.parquet")
         sizes.append((tmp_path / "trials.parquet").stat().st_size)
     assert sizes[0] < 0.85 * LARGEST < LARGEST < sizes[1]
 
 
 def test_scores_come_back_and_the_search_to_the_last_bit(joint):
     study, frame = joint
-    found = table.rounded(study, frame, thin=True)
+    found = publishing.rounded_trials(study, frame, thin=True)
     assert found["cell"].tolist() == frame["cell"].tolist()
     tuned = (frame["phase"] == "tune").to_numpy()
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist()

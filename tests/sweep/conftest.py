@@ -41,7 +41,7 @@ def workplace(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workpl
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep writes the table of its trials at each event."""
-    from dml.sweep.progress import live
+    from dml.sweep.progress import results as live
 
     monkeypatch.setattr(live, "SECONDS", 0.0)
     monkeypatch.setattr(live, "SHARE", 1e9)

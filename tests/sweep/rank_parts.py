@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from dml.training.ranks import rank_and_size
+from dml.training.process import rank_and_size
 
 
 class Backbone(nn.Module):

@@ -8,7 +8,7 @@ from pathlib import Path
 import toy
 
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store.references import References
+from dml.sweep.store.mirror import References
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 

@@ -14,8 +14,7 @@ from driver import place, study
 from dml.files import write_json
 from dml.pipeline.syncing import syncing
 from dml.sweep.plan.plan import Plan
-from dml.sweep.progress.live import LiveTable
-from dml.sweep.progress.results import trials_frame
+from dml.sweep.progress.results import LiveTable, trials_frame
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 

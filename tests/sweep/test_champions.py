@@ -16,8 +16,7 @@ from dml.config import Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import write_json
-from dml.sweep.champions.data import all_images
-from dml.sweep.champions.train import Wanted, champion_spec, train_champion
+from dml.sweep.champions import Wanted, all_images, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 

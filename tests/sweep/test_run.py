@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from driver import study
 
-from dml.config.recorded import ATTRIBUTE, recorded
+from dml.config.loading import ATTRIBUTE, recorded
 from dml.sweep.progress.status import describe
 
 pytestmark = pytest.mark.slow

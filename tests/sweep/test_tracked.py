@@ -12,13 +12,12 @@ from driver import place
 from scipy import stats
 from simulated import simulate
 
-from dml.config.recorded import ATTRIBUTE, record
+from dml.config.loading import ATTRIBUTE, record
 from dml.files import write_json
 from dml.pipeline.sync import picture_of
 from dml.report.loading import load
-from dml.report.runs.results import picture
-from dml.sweep.progress.live import LiveTable, live_folder
-from dml.sweep.progress.results import trials_frame
+from dml.report.runs import picture
+from dml.sweep.progress.results import LiveTable, live_folder, trials_frame
 from dml.sweep.store.trials import FINISHED
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 import toy
 
 from dml.pipeline import why
-from dml.snapshots import table
+from dml.snapshots import publishing
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
@@ -74,7 +74,9 @@ def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, projec
 def test_published_trials_do_not_run_again(toy_study, project, monkeypatch, capsys):
     study = toy_study()
     plan = run_all(study, TrialStore(project / "elsewhere"))
-    table.write(table.rounded(study, trials_frame(study, plan)), project / "docs/results/toys/trials.parquet")
+    publishing.write_table(
+        publishing.rounded_trials(study, trials_frame(study, plan)), project / "docs/results/toys/trials.parquet"
+    )
     why.run(study)
     assert "nothing runs again" in capsys.readouterr().out
     monkeypatch.setenv("DML_SNAPSHOTS", "off")

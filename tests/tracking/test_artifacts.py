@@ -2,7 +2,7 @@
 
 import base64
 
-from dml.tracking.artifacts import self_contained
+from dml.tracking.sync import self_contained
 
 PAGE = """<link rel="icon" href="data:,"><a class="home" href="../index.html">dml</a> <a href="#winners">winners</a>
 <a href="https://example.org">paper</a> <a href="../data/a%20b.csv" download>CSV</a>

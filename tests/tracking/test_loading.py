@@ -3,7 +3,7 @@
 import mlflow
 import pytest
 
-from dml.tracking.loading import model_folder
+from dml.tracking.connection import model_folder
 
 pytestmark = pytest.mark.slow  # MLflow creates a database
 

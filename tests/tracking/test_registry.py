@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from tracked import picture, runs
 
-from dml.tracking.connection import default_uri, ui_addresses
-from dml.tracking.loading import model_folder
-from dml.tracking.registry import version_of
-from dml.tracking.runs import Model, Picture, Run
-from dml.tracking.sync import sync
+from dml.tracking import Model, Picture, Run
+from dml.tracking.connection import default_uri, model_folder, ui_addresses
+from dml.tracking.sync import sync, version_of
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR
 from tracked import CURVE, cell, picture, runs, state, study, trial
 
-from dml.tracking.runs import RUNNING, Picture, Run
+from dml.tracking import RUNNING, Picture, Run
 from dml.tracking.sync import Mirror, sync
 
 pytestmark = pytest.mark.slow

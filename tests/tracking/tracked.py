@@ -6,7 +6,7 @@ from dataclasses import replace
 import mlflow
 import numpy as np
 
-from dml.tracking.runs import Picture, Run
+from dml.tracking import Picture, Run
 
 START = 1_700_000_000.0
 CURVE = [(5, {"validation/fine/recall@1": 0.5}), (10, {"validation/fine/recall@1": 0.75})]

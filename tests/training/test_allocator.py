@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 CODE = """
 import resource, torch
-from dml.training.allocator import keep_freed_memory
+from dml.training.process import keep_freed_memory
 
 def page_faults():
     for _ in range(20): torch.empty(10_000_000).fill_(1)

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from dml.data import augment
-from dml.training import build, descriptions
+from dml.training import build
 from dml.training.data import open_data
+from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, TrainingSpec
 
@@ -95,5 +96,5 @@ def test_a_sampler_without_a_bound_leaves_the_miner_every_positive(make_spec, da
 def test_a_backbone_for_square_images_refuses_others(backbone):
     training, wide = TrainingSpec(backbone=backbone), {"height": 16, "width": 24, "channels": 1}
     with pytest.raises(ValueError, match=f"{backbone}.*expected square images, got 16 x 24: set"):
-        descriptions.describe_backbone(training, wide)
-    assert descriptions.describe_backbone(training, {**wide, "width": 16})["image_size"] == 16
+        recipe.describe_backbone(training, wide)
+    assert recipe.describe_backbone(training, {**wide, "width": 16})["image_size"] == 16

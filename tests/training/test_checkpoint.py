@@ -6,13 +6,13 @@ import pickle
 import pytest
 import torch
 
-from dml.training import checkpoint
+from dml.training import resuming
 
 
 def test_a_saved_state_is_loaded(tmp_path):
     state = {"step": 3, "model": {"w": torch.arange(4.0)}, "curve": [[1, {"a": 0.5}]], "big": 2**100}
-    checkpoint.save(tmp_path / "deep" / "last.pt", state)
-    loaded = checkpoint.load(tmp_path / "deep" / "last.pt")
+    resuming.save(tmp_path / "deep" / "last.pt", state)
+    loaded = resuming.load(tmp_path / "deep" / "last.pt")
     assert torch.equal(loaded["model"].pop("w"), state["model"].pop("w"))
     assert loaded == state
 
@@ -22,13 +22,13 @@ def test_a_full_disk_is_said(tmp_path):
     """torch's own writer raises a RuntimeError that does not say so."""
     (tmp_path / f".last.pt.{os.getpid()}").symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device: '\S+/last\.pt'"):
-        checkpoint.save(tmp_path / "last.pt", {"w": torch.zeros(10**5)})
+        resuming.save(tmp_path / "last.pt", {"w": torch.zeros(10**5)})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "last.pt"
-    checkpoint.save(path, {"step": 1})
+    resuming.save(path, {"step": 1})
 
     def crash(state, file):
         file.write(b"half")
@@ -36,8 +36,8 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(torch, "save", crash)
     with pytest.raises(RuntimeError, match="crash"):
-        checkpoint.save(path, {"step": 2})
-    assert checkpoint.load(path) == {"step": 1}
+        resuming.save(path, {"step": 2})
+    assert resuming.load(path) == {"step": 1}
     assert os.listdir(tmp_path) == ["last.pt"]
 
 
@@ -51,13 +51,13 @@ def test_a_checkpoint_that_contains_code_is_refused(tmp_path, monkeypatch, save)
     monkeypatch.chdir(tmp_path)
     save({"step": Malicious()}, tmp_path / "evil.pt")
     with pytest.raises(ValueError, match=r"evil\.pt: not a checkpoint"):
-        checkpoint.load(tmp_path / "evil.pt")
+        resuming.load(tmp_path / "evil.pt")
     assert not (tmp_path / "pwned").exists()
 
 
 def test_a_truncated_checkpoint_is_named(tmp_path):
-    checkpoint.save(tmp_path / "last.pt", {"model": torch.zeros(1000)})
+    resuming.save(tmp_path / "last.pt", {"model": torch.zeros(1000)})
     content = (tmp_path / "last.pt").read_bytes()
     (tmp_path / "last.pt").write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"last\.pt: not a checkpoint"):
-        checkpoint.load(tmp_path / "last.pt")
+        resuming.load(tmp_path / "last.pt")

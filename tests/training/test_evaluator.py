@@ -10,9 +10,9 @@ import torch
 from dml.evaluation import evaluate
 from dml.training import data as trial_data
 from dml.training.data import open_data
-from dml.training.errors import TrainingError
 from dml.training.evaluator import Evaluator
 from dml.training.loop import Training
+from dml.training.process import TrainingError
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from dml.miners.oracle_pairs import OraclePairs
-from dml.training.filtering import Filtering
 from dml.training.loop import Training
+from dml.training.resuming import Filtering
 from dml.types import FilterSpec, MinerSpec
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dml import models
-from dml.training import checkpoint
-from dml.training.init_from import digest, fit, load_init_from, read_weights, weights_file
+from dml.training import resuming
 from dml.training.loop import Training
-from dml.training.model_files import TrainedEmbedder
+from dml.training.model_files import TrainedEmbedder, digest, fit, load_init_from, read_weights, weights_file
 from dml.types import InitFromSpec
 
 pytestmark = pytest.mark.slow
@@ -109,7 +108,7 @@ def test_files_without_a_network_are_refused(tmp_path):
     (tmp_path / "a.safetensors").write_bytes(b"{}")
     with pytest.raises(ValueError, match=r"a\.safetensors: not a safetensors file"):
         read_weights(tmp_path / "a.safetensors")
-    checkpoint.save(tmp_path / "a.pt", {"step": 1})
+    resuming.save(tmp_path / "a.pt", {"step": 1})
     with pytest.raises(ValueError, match=r"a\.pt: not a trial's checkpoint: it has no part 'model'"):
         read_weights(tmp_path / "a.pt")
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dml.training.errors import TrainingError
 from dml.training.loop import Training
 from dml.training.model_files import load_model
+from dml.training.process import TrainingError
 from dml.types import BatchSpec, NoiseSpec
 
 pytestmark = pytest.mark.slow

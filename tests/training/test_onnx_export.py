@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dml import models
-from dml.training import onnx_export
+from dml.training import model_files
 from dml.training.model_files import TrainedEmbedder, save_model
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ CASES = {  # augmentation, shape, normalised, network
 def test_it_embeds_as_torch_does_for_any_batch_size(tmp_path, case):
     augment, shape, normalize, network = CASES[case]
     folder = write(tmp_path / "model", augment, shape, normalize, embedding_size=5, **network)
-    path = onnx_export.export_onnx(folder)
+    path = model_files.export_onnx(folder)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     embedder, draw = TrainedEmbedder(folder), np.random.default_rng(1)
     for size in (1, 4, 33):
@@ -73,7 +73,7 @@ def test_it_embeds_both_views(tmp_path):
     shape, augment = (12, 10, 1), {"name": "none", "channels": 1}
     one = TrainedEmbedder(write(tmp_path / "one", augment, shape, **network))
     folder = write(tmp_path / "both", augment, shape, views="mirror", **network)
-    session = onnxruntime.InferenceSession(str(onnx_export.export_onnx(folder)), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(model_files.export_onnx(folder)), providers=["CPUExecutionProvider"])
     for size in (1, 4, 33):
         images = np.random.default_rng(size).integers(0, 256, (size, *shape)).astype(np.uint8)
         total = one(images) + one(images[:, :, ::-1])
@@ -83,8 +83,8 @@ def test_it_embeds_both_views(tmp_path):
 
 
 def test_a_file_that_differs_is_an_error_and_not_kept(small, monkeypatch):
-    exported = onnx_export.Deployed.forward
-    monkeypatch.setattr(onnx_export.Deployed, "forward", lambda self, images: exported(self, images) + 3e-4)
+    exported = model_files.Deployed.forward
+    monkeypatch.setattr(model_files.Deployed, "forward", lambda self, images: exported(self, images) + 3e-4)
     with pytest.raises(ValueError, match=r"for 1 images the ONNX file's embeddings differ .* by 0\.0003"):
-        onnx_export.export_onnx(small)
+        model_files.export_onnx(small)
     assert not list(small.glob("*.onnx*"))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dml.sweep.execution.training import training as make_trainer
-from dml.training import checkpoint, loop
+from dml.training import loop, resuming
 from dml.training.loop import Training
 
 pytestmark = pytest.mark.slow
@@ -136,9 +136,9 @@ def test_a_checkpoint_of_other_code_is_moved_aside_and_the_trial_starts_anew(
     training.advance()
     training.close()
     path = tmp_path / "checkpoint" / "last.pt"
-    state = checkpoint.load(path)
+    state = resuming.load(path)
     damage(state)
-    checkpoint.save(path, state)
+    resuming.save(path, state)
 
     again = make_trainer(spec, data_root, tmp_path, "cpu")
     assert again.step == 0

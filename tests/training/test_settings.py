@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dml import evaluation, losses, models
-from dml.training import closed_form, head_start
+from dml.training import closed_form, loop
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.training.optimizers import build_optimizer, clip
@@ -156,9 +156,9 @@ def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root
 
 def test_a_start_is_computed_once_for_the_same_features_and_labels(make_spec, data_root, tmp_path, monkeypatch):
     fitted = []
-    monkeypatch.setattr(head_start, "_started", {})
+    monkeypatch.setattr(loop, "_started", {})
     monkeypatch.setattr(
-        head_start.closed_form, "fit", lambda *given, own=closed_form.fit: fitted.append(given[0]) or own(*given)
+        loop.closed_form, "fit", lambda *given, own=closed_form.fit: fitted.append(given[0]) or own(*given)
     )
     made = []
 
@@ -171,12 +171,12 @@ def test_a_start_is_computed_once_for_the_same_features_and_labels(make_spec, da
     assert torch.equal(clean, weight(0.0, steps=12))
     assert not torch.equal(clean, weight(0.3))
     assert len(fitted) == 2
-    monkeypatch.setattr(head_start, "REMEMBERED", 1)
-    head_start._started.clear()
+    monkeypatch.setattr(loop, "REMEMBERED", 1)
+    loop._started.clear()
     for rate in (0.0, 0.0, 0.3, 0.0):
         weight(rate)
     assert len(fitted) == 5
-    assert len(head_start._started) == 1
+    assert len(loop._started) == 1
 
 
 @pytest.mark.parametrize("settings", [{}, {"ema": 0.5}])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dml import discovery, losses, miners
-from dml.training.step_loss import step_loss
+from dml.training.loop import step_loss
 
 LOSSES = [(name, "none") for name in discovery.names("dml.losses") if losses.closed_form_of(name) is None]
 LOSSES += [(n, "loop") for n, _ in LOSSES if "synthesis" in discovery.settings_of(discovery.find("dml.losses", n))]

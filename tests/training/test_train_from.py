@@ -13,13 +13,18 @@ from dml.data import augment as augmentations
 from dml.models import EmbeddingNetwork
 from dml.training import data as trial_data
 from dml.training import loop
-from dml.training.descriptions import describe_augment, describe_backbone
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
-from dml.training.frozen.opening import find_features
-from dml.training.frozen.recipe import BATCH, features_id, recipe
-from dml.training.frozen.rows import Activations, StoredViews
-from dml.training.frozen.shapes import stored_bytes, stored_shape
+from dml.training.frozen.opening import Activations, StoredViews, find_features
+from dml.training.frozen.recipe import (
+    BATCH,
+    describe_augment,
+    describe_backbone,
+    features_id,
+    recipe,
+    stored_bytes,
+    stored_shape,
+)
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
 from dml.types import TrainingSpec

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.training.train_sample import sample
+from dml.training.data import sample
 
 
 def sizes_of(sizes, most=10_000):

@@ -13,8 +13,7 @@ from dml import evaluation
 from dml.config import ResourcesSection
 from dml.data import augment as augmentations
 from dml.models import BeforeBlock
-from dml.sweep.inputs.closed_forms import closed_form_scores
-from dml.sweep.inputs.untrained import untrained_scores
+from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
 from dml.training import closed_form, free, loop
 from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -175,3 +176,30 @@ def uniform(images: Tensor, generator: torch.Generator | None, *shape: int) -> T
 def random_integers(images: Tensor, generator: torch.Generator | None, below: int) -> Tensor:
     """int64 (B,): a random number from 0 to below - 1 for each image."""
     return (uniform(images, generator, len(images)) * below).long().clamp_(max=below - 1)
+
+
+class CropFlip:
+    """A square crop of `image_size` pixels.
+
+    Parameters
+    ----------
+    channels : 1 or 3; None: those of the input.
+    normalization : see `dml.data.augment.build`.
+
+    Raises
+    ------
+    ValueError : when called, if the images are smaller than the crop.
+    """
+
+    image_size: ClassVar[int]
+    mirrors: ClassVar[bool] = True
+
+    def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
+        self._to_float = ToFloat(channels, normalization)
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
+        check_images(images)
+        if not training:
+            return self._to_float(center_crop(images, self.image_size))
+        return self._to_float(random_crop_flip(images, self.image_size, generator))

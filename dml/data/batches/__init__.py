@@ -7,8 +7,58 @@ is exact, and memory does not grow. Labels are the observed (noisy) ones; positi
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dml import discovery
-from dml.data.batches._build import build, find
+from dml.discovery import check_class
+from dml.protocols import Sampler
+
+PACKAGE = "dml.data.batches"
+
+
+def build(
+    name: str,
+    *,
+    labels: np.ndarray,
+    classes: int,
+    per_class: int,
+    seed: int = 0,
+    coarse: np.ndarray | None = None,
+    **settings: Any,
+) -> Sampler:
+    """A sampler by its name.
+
+    Parameters
+    ----------
+    name : a sampler's file name here, or a dotted path.
+    labels : int64 (n,), as observed; -1 marks samples that are left out.
+    classes, per_class : classes per batch (P) and samples per class (M).
+    coarse : int64 (n,), the coarse labels; passed on only if the sampler needs them.
+    settings : the sampler's own.
+
+    Raises
+    ------
+    ValueError : an unknown name or setting, or labels that do not allow such batches.
+    """
+    part = find(name)
+    if coarse is not None and part.needs_coarse:
+        settings["coarse"] = coarse
+    return discovery.build(PACKAGE, name, labels=labels, classes=classes, per_class=per_class, seed=seed, **settings)
+
+
+def find(name: str) -> type[Sampler]:
+    """The class of a sampler by its name or dotted path.
+
+    Raises
+    ------
+    ValueError : an unknown name, or a class of another package that lacks members of `dml.protocols.Sampler`.
+    """
+    found = discovery.find(PACKAGE, name)
+    check_class(found, Sampler, f"sampler {name!r}")
+    return found
+
 
 __all__ = ["build", "find"]
 

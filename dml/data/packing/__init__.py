@@ -9,12 +9,10 @@ Packing has one version, `packer.version`, and each source has its own. Golden t
 
 from __future__ import annotations
 
-from dml.data.packing.content import check_content, content_digest
-from dml.data.packing.opening import Packed, open_packed
-from dml.data.packing.packer import pack, packed_id
-from dml.data.packing.streaming import ProgressLine
-from dml.data.packing.vectors import of_vectors
-from dml.data.raw.space import check_space
+from dml.data.packing.listing import ProgressLine
+from dml.data.packing.opening import Packed, check_content, content_digest, open_packed
+from dml.data.packing.packer import of_vectors, pack, packed_id
+from dml.files import check_space
 
 __all__ = [
     "Packed",

@@ -7,24 +7,289 @@ is written beside its place and renamed when it is complete.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
 import os
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal
+
+import numpy as np
 
 from dml import files
 from dml.counting import counted
 from dml.data import DataError
-from dml.data.packing.decoding import How
-from dml.data.packing.listing import some
-from dml.data.packing.opening import PIXELS, VECTORS, open_packed
-from dml.data.packing.placing import check_apart, check_place, new_folder
-from dml.data.packing.vectors import write_vectors
-from dml.data.packing.writing import write
+from dml.data.packing.decoding import CorruptImage, How, as_resize
+from dml.data.packing.listing import (
+    Listing,
+    ProgressLine,
+    alike_names,
+    check_counts,
+    corrupt_error,
+    list_images,
+    lost_classes,
+    some,
+)
+from dml.data.packing.opening import PIXELS, VECTORS, Content, all_corrupt, decoded, open_packed
 from dml.data.raw.walking import content_of
+from dml.files import check_space
 from dml.protocols import Source, VectorSource
+
+FILES = ("images.npy", "index.parquet", "manifest.json", "origin.json")
+EXPECTED = "expected a new or empty folder, or one that `pack` wrote"
+
+
+def check_apart(source: Source, raw: Path, out: Path) -> None:
+    """Raise a DataError if `out` is, or contains, the raw folder or the source's root."""
+    for what, folder in (("raw folder", raw), ("root", source.root)):
+        if folder is not None and out.resolve() in (Path(folder).resolve(), *Path(folder).resolve().parents):
+            raise DataError(f"out is {out}, which would replace the {what} {folder}: {EXPECTED}, outside of it")
+
+
+def check_place(out: Path) -> None:
+    """Raise a DataError if `out` exists and `pack` did not write it."""
+    if not out.exists() and not out.is_symlink():
+        return
+    if not out.is_dir():
+        raise DataError(f"{out}: {EXPECTED}, found a file, which is kept; choose another `out`")
+    found = sorted(path.name for path in out.iterdir())
+    strange = [name for name in found if name not in FILES]
+    if strange or (found and not _written_by_pack(out)):
+        shown = ", ".join((strange or found)[:3]) + (", ..." if len(strange) > 3 else "")
+        raise DataError(f"{out}: {EXPECTED}, found {shown}: nothing is deleted; choose another `out`")
+
+
+def _written_by_pack(folder: Path) -> bool:
+    contents = (files.read_json(folder / "manifest.json"), files.read_json(folder / "origin.json"))
+    return any(isinstance(c, dict) and key in c for c, key in zip(contents, ("packing", "files"), strict=True))
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """A temporary folder beside `out`. It is synced and renamed to `out` at the end, and deleted after an error."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for left in out.parent.glob(f".{out.name}.new-*"):  # from a killed process; the caller holds the lock
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.new-", dir=out.parent))
+    temporary.chmod(0o755)
+    try:
+        yield temporary
+        for path in [*temporary.rglob("*"), temporary]:
+            files.sync(path)
+        old = None
+        if out.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{out.name}.new-", dir=out.parent))
+            out.rename(old / "old")
+        temporary.rename(out)
+        files.sync(out.parent)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise DataError(f"{out}: no space left on the disk; no files are left behind") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+class PackWriter:
+    """Writes a uint8 .npy file image by image, and sets the number of images at the end.
+
+    The header has the same length for any smaller number of images, since NumPy pads it for arrays that grow.
+
+    Parameters
+    ----------
+    shape : (N, H, W, C), N the largest number of images.
+    """
+
+    def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
+        self.path, self.shape, self.count = path, shape, 0
+
+    def __enter__(self) -> PackWriter:
+        self.file = open(self.path, "wb", buffering=2**20)
+        self._header(self.shape[0])
+        self._start = self.file.tell()
+        return self
+
+    def write(self, pixels: bytes) -> None:
+        """Append one image's pixels."""
+        self.count += 1
+        self.file.write(pixels)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            if kind is None and self.count != self.shape[0]:
+                self.file.seek(0)
+                self._header(self.count)
+                assert self.file.tell() == self._start
+        finally:
+            self.file.close()
+
+    def _header(self, count: int) -> None:
+        header = {"descr": "|u1", "fortran_order": False, "shape": (count, *self.shape[1:])}
+        np.lib.format.write_array_header_1_0(self.file, header)
+
+
+class Copies:
+    """Groups rows whose bytes are the same."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, int] = {}
+        self._groups: dict[int, list[int]] = {}
+
+    def add(self, row: int, pixels: bytes) -> None:
+        """Add a row."""
+        first = self._first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), row)
+        if first != row:
+            self._groups.setdefault(first, [first]).append(row)
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The rows of each image that occurs more than once, ascending."""
+        return list(self._groups.values())
+
+
+def write(
+    source: Source, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Write `images.npy` and `index.parquet` into `folder`.
+
+    Parameters
+    ----------
+    asked : the settings of `pack`: `resize`, `on_corrupt`.
+
+    Returns
+    -------
+    What the manifest says of the result.
+    """
+    how, fatal = asked["resize"], asked["on_corrupt"] == "error"
+    listing = list_images(source, raw, workers, report)
+    check_counts(source, listing.index)
+    if alike := alike_names(listing.index):
+        report(f"{source.name}: {alike}")
+    if listing.corrupt and fatal:
+        raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
+    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
+    check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize` needs less)")
+
+    known = source.content if source.complete else None
+    corrupt, digest, content, copies = dict(listing.corrupt), hashlib.sha256(), Content(listing), Copies()
+    progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
+    with PackWriter(folder / "images.npy", shape) as images:
+        for row, pixels, own in decoded(source, raw, listing, how, workers, known is not None):
+            if isinstance(pixels, CorruptImage):
+                corrupt[row] = str(pixels)
+                continue
+            assert pixels.shape == shape[1:], (pixels.shape, shape)
+            data = pixels.tobytes()
+            copies.add(images.count, data)
+            images.write(data)
+            digest.update(data)
+            content.add(row, own)
+            progress(row + 1)
+    if corrupt and fatal:
+        raise corrupt_error(listing.index, corrupt)
+    if known is not None and content.digest.hexdigest() != known:
+        raise DataError(
+            f"{source.name}: the images or labels in {raw} are not those of the dataset: content digest "
+            f"{content.digest.hexdigest()}, expected {known}; delete the folder and download again"
+        )
+
+    index = listing.index.drop(index=list(corrupt)).reset_index(drop=True)
+    index["index"] = np.arange(len(index))
+    index.to_parquet(folder / "index.parquet", index=False)
+    for level in ("fine", "coarse"):
+        digest.update(index[level].to_numpy("<i8").tobytes())
+    paths = listing.index["path"].to_numpy()
+    optional = {"copies": copies.groups, "lost_classes": lost_classes(listing.index, corrupt)}
+    return {
+        **{name: value for name, value in optional.items() if value},
+        "images": images.count,
+        "height": shape[1],
+        "width": shape[2],
+        "channels": shape[3],
+        "digest": digest.hexdigest(),
+        "content": known,
+        "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
+    }
+
+
+def _size(source: Source, listing: Listing, how: How) -> tuple[int, int]:
+    """Height and width of the packed images."""
+    valid = listing.index.drop(index=list(listing.corrupt))
+    if valid.empty:
+        raise corrupt_error(listing.index, listing.corrupt)
+    if how is not None:
+        return (as_resize(how).side,) * 2
+    first = valid.iloc[0]
+    other = valid[(valid["height"] != first["height"]) | (valid["width"] != first["width"])]
+    if len(other):
+        found = ", ".join(f"{r['path']} is {r['height']} x {r['width']}" for r in (first, other.iloc[0]))
+        raise DataError(f"{source.name}: the images have several sizes ({found}): set `resize`, a side in pixels")
+    return int(first["height"]), int(first["width"])
+
+
+CHUNK = 4096  # vectors
+
+
+def of_vectors(manifest: Mapping[str, Any]) -> bool:
+    """Whether a packed folder contains vectors in place of images."""
+    return manifest.get("decode") == VECTORS
+
+
+def write_vectors(
+    source: Source, raw: Path, folder: Path, workers: int, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Write `images.npy`, float16 or float32 (N, 1, 1, D), and `index.parquet` into `folder`.
+
+    Returns
+    -------
+    What the manifest says of the result, as for images.
+
+    Raises
+    ------
+    DataError : a vector is infinite or NaN, or there are more or fewer vectors than labels.
+    """
+    assert isinstance(source, VectorSource)
+    index, vectors = list_images(source, raw, workers, report).index, source.vectors(raw)
+    if len(vectors) != len(index):
+        raise DataError(f"{source.name}: {len(vectors)} vectors, but {len(index)} labels: expected one label a vector")
+    if alike := alike_names(index):
+        report(f"{source.name}: {alike}")
+    kind = np.dtype(np.float16 if vectors.dtype == np.float16 else np.float32)
+    shape = (len(index), 1, 1, vectors.shape[1])
+    check_space(folder, shape[0] * shape[3] * kind.itemsize, source.name)
+    digest, progress = hashlib.sha256(), ProgressLine(f"packing {source.name}", len(index), report)
+    images = np.lib.format.open_memmap(folder / "images.npy", mode="w+", dtype=kind, shape=shape)
+    for start in range(0, len(index), CHUNK):
+        with np.errstate(over="ignore"):
+            part = np.ascontiguousarray(vectors[start : start + CHUNK], dtype=kind)
+        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
+        if len(bad):
+            raise DataError(f"{source.name}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
+        images[start : start + CHUNK, 0, 0] = part
+        digest.update(part.tobytes())
+        progress(start + len(part))
+    images.flush()
+    index.to_parquet(folder / "index.parquet", index=False)
+    for level in ("fine", "coarse"):
+        digest.update(index[level].to_numpy("<i8").tobytes())
+    return {
+        "images": shape[0],
+        "height": 1,
+        "width": 1,
+        "channels": shape[3],
+        "digest": digest.hexdigest(),
+        "content": None,
+        "skipped": [],
+    }
+
 
 version = 2
 """Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""

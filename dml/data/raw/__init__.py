@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dml.data.raw.archives import extract
-from dml.data.raw.checksums import checksum
-from dml.data.raw.download import Archive, fetch
-from dml.data.raw.images import ImageFiles, image_files, is_image
-from dml.data.raw.space import check_space
-from dml.data.raw.walking import check_text, content_of, files_below, is_hidden, state_of
+from dml.data.raw.download import Archive, checksum, fetch
+from dml.data.raw.walking import (
+    ImageFiles,
+    check_text,
+    content_of,
+    files_below,
+    image_files,
+    is_hidden,
+    is_image,
+    state_of,
+)
+from dml.files import check_space
 
 __all__ = [
     "Archive",

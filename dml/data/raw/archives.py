@@ -23,7 +23,7 @@ from typing import IO, Self
 
 from dml import files
 from dml.data import DataError
-from dml.data.raw.space import check_space
+from dml.files import check_space
 
 MAX_BYTES = 200 * 2**30  # unpacked; the largest dataset here, Stanford Online Products, has 3 GB
 MAX_RATIO = 200  # unpacked / packed size; deflate allows about 1030, images are near 1, idx files near 5

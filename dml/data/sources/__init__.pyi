@@ -1,7 +1,4 @@
 # Written by `python -m dml.discovery`.
-from dml.data.sources._build import build as build
-from dml.data.sources._build import find as find
-from dml.data.sources._build import left_out as left_out
 from dml.data.sources.cars196 import Cars196 as Cars196
 from dml.data.sources.cifar100 import Cifar100 as Cifar100
 from dml.data.sources.cub200 import Cub200 as Cub200
@@ -16,3 +13,9 @@ from dml.data.sources.mnist import Mnist as Mnist
 from dml.data.sources.numbers import Numbers as Numbers
 from dml.data.sources.omniglot import Omniglot as Omniglot
 from dml.data.sources.sop import Sop as Sop
+from typing import Any
+from dml.protocols import Source
+
+def build(name: str, **options: Any) -> Source: ...
+def left_out(source: Source) -> str: ...
+def find(name: str) -> type[Source]: ...

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, ClassVar, Self, TextIO, TypeVar
 
 import numpy as np
 
 from dml.data import DataError
+from dml.data.raw import Archive
 
 Entry = TypeVar("Entry")
 
@@ -129,3 +130,33 @@ def structs(content: Mapping[str, Any], variable: str, path: Path, *fields: str)
 def halves(fine: np.ndarray, last: int) -> np.ndarray:
     """`train` for the fine classes up to `last`, inclusive, `test` for the others."""
     return np.where(fine <= last, "train", "test")
+
+
+class SourceDefaults:
+    """One label level, nothing to fetch, nothing to check."""
+
+    redistributable: ClassVar[bool] = False
+    mirrors: ClassVar[bool] = True
+    levels: ClassVar[tuple[str, ...]] = ("fine",)
+    disjoint: str = "fine"
+    archives: Sequence[Archive] = ()
+    complete: bool = True
+    counts: Mapping[str, Mapping[str, int]] = {}
+    content: str | None = None
+    shape: ClassVar[tuple[int, int, int] | None] = None  # height, width and channels of all its images, if known
+    root: str | Path | None = None
+    seeds: Sequence[int] | None = None
+    file_settings: ClassVar[Sequence[str]] = ()
+    own_labels: ClassVar[bool] = False
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """None: all files are in the raw folder."""
+        return None
+
+    def left_out(self) -> str:
+        """Empty: all files are read."""
+        return ""
+
+    def for_seed(self, seed: int) -> Self:
+        """Itself: every seed has the same split."""
+        return self

@@ -20,8 +20,7 @@ import pandas as pd
 
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import halves, label, mat, structs
+from dml.data.sources._files import SourceDefaults, halves, label, mat, structs
 
 GONE = "The original host (ai.stanford.edu/~jkrause/cars) no longer serves the dataset; data platforms offer copies."
 CLASSES = 196

@@ -17,8 +17,7 @@ import pandas as pd
 
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import entry, halves, label, rows
+from dml.data.sources._files import SourceDefaults, entry, halves, label, rows
 
 CLASSES = 200
 

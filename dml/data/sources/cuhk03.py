@@ -24,8 +24,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import missing
+from dml.data.sources._files import SourceDefaults, missing
 from dml.discovery import installed
 
 TOTALS = {"labeled": 14096, "detected": 14097}

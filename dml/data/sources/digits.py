@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 
 
 class Digits(SourceDefaults):

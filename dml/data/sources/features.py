@@ -21,10 +21,17 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.raw import state_of
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import roles_of_users, said_of_splits
-from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
-from dml.data.sources._vectors import LABELS, check_finite, read_vectors
+from dml.data.sources._table import (
+    LABELS,
+    check_columns,
+    check_finite,
+    read_table,
+    read_vectors,
+    table_state,
+    unused_columns,
+)
 
 PIXEL = np.zeros((1, 1), np.uint8)
 

@@ -19,8 +19,7 @@ import pandas as pd
 
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import halves, label, mat
+from dml.data.sources._files import SourceDefaults, halves, label, mat
 
 URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
 CLASSES = 102

@@ -8,7 +8,7 @@ Splits become roles by their names and classes, as folders of `imagefolder` do (
 classes are split in the order of their numbers: the last `test_share` of them test, the others train.
 
 `load_dataset` reads files of one kind, and if some names say `test`, `train`, `dev`, ..., only those that do. A folder
-that it would read in part is an error (`_folder.py`), unless the option `splits` or `config`, or the folder's README,
+that it would read in part is an error (`_hub.py`), unless the option `splits` or `config`, or the folder's README,
 says what is wanted.
 """
 
@@ -25,9 +25,9 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.raw import files_below
-from dml.data.sources import _folder, _hub
-from dml.data.sources._columns import Columns, as_image, choose, numbered
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources import _hub
+from dml.data.sources._files import SourceDefaults
+from dml.data.sources._hub import Columns, as_image, choose, numbered
 from dml.data.sources._splits import by_classes, roles_of
 from dml.discovery import installed
 
@@ -120,10 +120,10 @@ class Huggingface(SourceDefaults):
     def left_out(self) -> str:
         """What to tell the user of files in a folder that are not read; "" if there are none, or it cannot be read."""
         place = Path(self.path)
-        if not place.is_dir() or _folder.is_saved(place) or not installed("datasets"):
+        if not place.is_dir() or _hub.is_saved(place) or not installed("datasets"):
             return ""
         try:
-            return _folder.left_out(_folder.contents(place, self.config))
+            return _hub.left_out(_hub.contents(place, self.config))
         except Exception:  # of many kinds; `download` says them
             return ""
 
@@ -167,19 +167,19 @@ class Huggingface(SourceDefaults):
             raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")
         missing, contents = None if place.exists() else _hub.unreachable(), None
         try:
-            if place.is_dir() and _folder.is_saved(place):
+            if place.is_dir() and _hub.is_saved(place):
                 loaded = datasets.load_from_disk(self.path)
                 if not self._chosen:
-                    _folder.check_saved(place, dict(loaded) if isinstance(loaded, dict) else (), self._where)
+                    _hub.check_saved(place, dict(loaded) if isinstance(loaded, dict) else (), self._where)
             else:
                 asked: dict[str, Any] = {"path": self.path, "name": self.config}
                 if place.is_file():
                     asked = {"path": "parquet", "data_files": self.path}
                 elif place.is_dir():
-                    contents = _folder.contents(place, self.config)
+                    contents = _hub.contents(place, self.config)
                     asked["data_files"] = contents.data_files
                     if not (self._chosen or contents.chosen):
-                        _folder.check_whole(contents, self._where)
+                        _hub.check_whole(contents, self._where)
                 with nullcontext() if missing is None else _hub.offline():
                     loaded = datasets.load_dataset(**asked, revision=self.revision, cache_dir=str(raw / "cache"))
         except DataError:
@@ -189,7 +189,7 @@ class Huggingface(SourceDefaults):
             raise DataError(self._unreadable(reason.splitlines()[0], place.exists())) from error
         found = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
         if contents is not None and not (self._chosen or contents.chosen):
-            _folder.check_rows(contents, sum(map(len, found.values())), self._where)
+            _hub.check_rows(contents, sum(map(len, found.values())), self._where)
         for name in self.splits or ():
             if name not in found:
                 raise DataError(f"{self._where}: no split {name!r}. Choices: {', '.join(found)}")

@@ -22,8 +22,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import files, label
+from dml.data.sources._files import SourceDefaults, files, label
 
 FOLDER = "Market-1501-v15.09.15"
 PARTS = {"bounding_box_train": "train", "query": "query", "bounding_box_test": "gallery"}

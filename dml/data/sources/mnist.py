@@ -25,8 +25,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import label
+from dml.data.sources._files import SourceDefaults, label
 from dml.data.sources._splits import by_part
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 
 from dml import seeding
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 
 SIDE = 8  # pixels of a digit's image
 SIDES = (0.62, 0.68)  # of a drawn digit, as a share of the canvas's height

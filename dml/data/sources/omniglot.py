@@ -18,8 +18,7 @@ import pandas as pd
 
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import files, folders
+from dml.data.sources._files import SourceDefaults, files, folders
 
 URL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
 PARTS = ("background", "evaluation")

@@ -17,8 +17,7 @@ import pandas as pd
 
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._files import label, rows
+from dml.data.sources._files import SourceDefaults, label, rows
 
 FOLDER = "Stanford_Online_Products"
 PRODUCTS, KINDS = 22634, 12

@@ -7,7 +7,7 @@ a `ClusteringMetric` turns a `Contingency` into one, and a `PairMetric` the dist
 from __future__ import annotations
 
 from dml import discovery
-from dml.evaluation.metrics._build import build
+from dml.evaluation.metrics._names import build
 
 __all__ = ["build"]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dml import discovery
+from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 
 PACKAGE = "dml.evaluation.metrics"
 
@@ -38,3 +41,15 @@ def _spelling(part: str) -> str:
 
 def _takes_k(part: str) -> bool:
     return "k" in discovery.settings_of(discovery.find(PACKAGE, part))
+
+
+def build(name: str, /, **settings: Any) -> RetrievalMetric | ClusteringMetric | PairMetric:
+    """A metric by its name in a study: `build("recall@5")`, `build("nmi", average="geometric")`.
+
+    Raises
+    ------
+    ValueError : an unknown name or setting, or an invalid value.
+    """
+    check_metric(name)
+    part, given = metric_part(name)
+    return discovery.build(PACKAGE, part, **given, **settings)

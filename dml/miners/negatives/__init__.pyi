@@ -1,9 +1,12 @@
 # Written by `python -m dml.discovery`.
-from dml.miners.negatives._build import build as build
-from dml.miners.negatives.all import All as All
-from dml.miners.negatives.distance_weighted import DistanceWeighted as DistanceWeighted
-from dml.miners.negatives.hard import Hard as Hard
-from dml.miners.negatives.multi_similarity import MultiSimilarity as MultiSimilarity
-from dml.miners.negatives.random import Random as Random
-from dml.miners.negatives.semihard_fixed import SemihardFixed as SemihardFixed
-from dml.miners.negatives.semihard_random import SemihardRandom as SemihardRandom
+from dml.miners.negatives.policies import All as All
+from dml.miners.negatives.policies import DistanceWeighted as DistanceWeighted
+from dml.miners.negatives.policies import Hard as Hard
+from dml.miners.negatives.policies import MultiSimilarity as MultiSimilarity
+from dml.miners.negatives.policies import Random as Random
+from dml.miners.negatives.policies import SemihardFixed as SemihardFixed
+from dml.miners.negatives.policies import SemihardRandom as SemihardRandom
+from typing import Any
+from dml.protocols import NegativePolicy
+
+def build(name: str, /, **settings: Any) -> NegativePolicy: ...

@@ -1,8 +1,11 @@
 # Written by `python -m dml.discovery`.
-from dml.miners.positives._build import build as build
-from dml.miners.positives.all import All as All
-from dml.miners.positives.easy import Easy as Easy
-from dml.miners.positives.hard import Hard as Hard
-from dml.miners.positives.multi_similarity import MultiSimilarity as MultiSimilarity
-from dml.miners.positives.random import Random as Random
-from dml.miners.positives.semihard import Semihard as Semihard
+from dml.miners.positives.policies import All as All
+from dml.miners.positives.policies import Easy as Easy
+from dml.miners.positives.policies import Hard as Hard
+from dml.miners.positives.policies import MultiSimilarity as MultiSimilarity
+from dml.miners.positives.policies import Random as Random
+from dml.miners.positives.policies import Semihard as Semihard
+from typing import Any
+from dml.protocols import PositivePolicy
+
+def build(name: str, /, **settings: Any) -> PositivePolicy: ...

@@ -11,10 +11,10 @@ import pandas as pd
 
 from dml import statistics
 from dml.config import Study
-from dml.report.analysis.search_uncertainty import search_term
-from dml.report.estimates import Term
+from dml.report.analysis.intervals import search_term
 from dml.report.labels import is_topline
 from dml.report.results import Results
+from dml.statistics import Term
 
 LEVEL = 0.05
 POWER = 0.8

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from dml import losses, statistics
-from dml.report.analysis.interval_coverage import (
+from dml.report.analysis.intervals import (
     CLASSES,
     CLASSES_SEARCHES,
     SEARCHES,
@@ -24,9 +24,9 @@ from dml.report.analysis.interval_coverage import (
     SPLITS,
     class_terms,
     over_seeds,
+    search_terms,
 )
-from dml.report.analysis.search_uncertainty import search_terms
-from dml.report.analysis.validation_choice import best_of, validations
+from dml.report.analysis.selection import best_of, validations
 from dml.report.methods import is_oracle
 from dml.report.results import Results
 from dml.statistics import Summary

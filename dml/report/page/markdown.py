@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dml.report.page.blocks import Folded, Paragraph
-from dml.report.page.cells import rows
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Folded, Paragraph, Table, rows
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.interval_coverage import CORRECTED, over
+from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.labels import Texts
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
-from dml.report.texts import Texts
 from dml.report.verdicts import SIGNS, Verdict
 from dml.report.wording import evidence, place_of, text_of
 

@@ -2,24 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dml.counting import counted
-from dml.report.analysis.factorial import Crossed, crossed
-from dml.report.analysis.interval_coverage import CORRECTED, over
-from dml.report.analysis.pooled import Effect, pooled_effects
-from dml.report.analysis.variance import Share, shares
-from dml.report.figures.pooled import effect_rows, share_rows
-from dml.report.labels import readable, score_label
+from dml.report import figures
+from dml.report.analysis.factorial import Crossed, Effect, Share, crossed, pooled_effects, shares
+from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.labels import Texts, joined, readable, score_label
 from dml.report.numbers import percent
-from dml.report.page.blocks import Block, Drawing, Paragraph, folded
-from dml.report.page.tables import Column, Table
+from dml.report.numbers import rate as written
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
 from dml.report.results import Results
-from dml.report.sections._factorial import of_each
-from dml.report.sections._rows import block_column, rate_column
-from dml.report.texts import Texts, joined
+from dml.report.sections._rows import block_column, of_each, rate_column
+
+
+def effect_rows(frame: pd.DataFrame) -> Figure:
+    """A row of panels for each axis, a panel for each noise rate; levels in the order of the first rate's effects.
+
+    Parameters
+    ----------
+    frame : axis, level, rate, effect, effect low and effect high.
+    """
+    rates, axes = frame["rate"].unique(), [own for _, own in frame.groupby("axis", sort=False)]
+    heights = [own["level"].nunique() + 1.2 for own in axes]
+    figure = Figure(figsize=(1.9 + 2.3 * len(rates), 0.5 + 0.23 * sum(heights)), layout="constrained")
+    grid = figure.subplots(
+        len(axes), len(rates), squeeze=False, sharey="row", sharex=True, gridspec_kw={"height_ratios": heights}
+    )
+    for row, own in zip(grid, axes, strict=True):
+        order = own[own["rate"] == rates[0]].sort_values("effect", ascending=False, kind="stable")["level"]
+        for panel, rate in zip(row, rates, strict=True):
+            panel.axvline(0, color=figures.MUTED, linewidth=1)
+            shown = own[own["rate"] == rate].set_index("level").loc[order]
+            for place, (_, each) in enumerate(shown.iterrows()):
+                sure = each["effect low"] * each["effect high"] > 0
+                colour = figures.MUTED if not sure else figures.BLUE if each["effect"] > 0 else figures.VERMILION
+                _interval(panel, place, each, "effect", colour)
+            _rows(panel, list(order))
+        row[0].set_ylabel(own["axis"].iloc[0])
+    for panel, rate in zip(grid[0], rates, strict=True):
+        panel.set_title(f"{written(rate)} noise" if len(rates) > 1 else "")
+    figure.supxlabel("effect in points, all else pooled", color=figures.MUTED, fontsize=9)
+    return figure
+
+
+def share_rows(frame: pd.DataFrame) -> Figure:
+    """A row for each term: its share, share low and share high."""
+    figure = Figure(figsize=(6.4, 0.7 + 0.24 * len(frame)), layout="constrained")
+    panel = figure.subplots()
+    for place, (_, each) in enumerate(frame.iterrows()):
+        _interval(panel, place, each, "share", figures.BLUE, 100)
+    _rows(panel, list(frame["term"]))
+    panel.set_xlim(left=0)
+    panel.set_xlabel("share of the variance between cells, in percent")
+    return figure
+
+
+def _interval(panel: Axes, place: int, row: pd.Series, key: str, colour: str, unit: float = 1) -> None:
+    mean, low, high = (unit * row[name] for name in (key, f"{key} low", f"{key} high"))
+    if low == low:
+        panel.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+    panel.plot(mean, place, "o", color=colour, markersize=4.5)
+
+
+def _rows(panel: Axes, labels: Sequence[str]) -> None:
+    panel.set_yticks(range(len(labels)), labels)
+    panel.set_ylim(len(labels) - 0.4, -0.6)
+    panel.xaxis.set_major_locator(MaxNLocator(4))
+    panel.grid(visible=False, axis="y")
+
 
 say = Texts(__file__)
 

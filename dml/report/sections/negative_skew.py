@@ -1,19 +1,104 @@
-"""How skewed the drawn negatives are, and the noise rate that the theory tolerates for that skew."""
+"""How skewed the drawn negatives are, and the noise rate that the theory tolerates for that skew.
+
+How skewed the drawn pairs are (eta, gamma), pooled over seeds, and the noise rate that this skew tolerates.
+
+Trials store counts of the negatives' distances per bin: as drawn (`eta_drawn`), and as under uniform drawing
+(`eta_uniform`); and those of the positives (`eta_positive_drawn`, `eta_positive_uniform`). A maximum per trial would be
+biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `dml.miners.skew` and
+`dml.miners.skew` say how.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.shares import kept
-from dml.report.analysis.skew import skew_of
-from dml.report.page.blocks import Block, Paragraph, folded
-from dml.report.page.tables import Column, Table
-from dml.report.results import Results
+from dml import discovery
+from dml.miners import skew as bounds
+from dml.miners import skew as eta
+from dml.miners import skew as gamma
+from dml.report.analysis.paired import kept
+from dml.report.labels import Texts, joined
+from dml.report.page.blocks import Block, Column, Paragraph, Table, folded
+from dml.report.results import Results, parsed
 from dml.report.sections._rows import identity, identity_columns
-from dml.report.texts import Texts, joined
+
+HINGE, MARGINAL = "triplet", "margin"  # the losses that have a bound: of eta, and of gamma
+REACH = 2.0  # the end of the last bin: the largest distance between normalised embeddings
+NAMES = ("eta", "gamma", "bound")
+Histograms = tuple[np.ndarray, np.ndarray]  # drawn and uniform, (seeds, bins) each
+
+
+def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | None:
+    """A cell's two histograms `<prefix>_drawn` and `<prefix>_uniform`, one row per seed that stored them, or None."""
+    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in _logged(results, name)]
+    stored = [(drawn, uniform) for drawn, uniform in stored if sum(drawn) > 0 and sum(uniform) > 0]
+    if not stored:
+        return None
+    return np.array([drawn for drawn, _ in stored], float), np.array([uniform for _, uniform in stored], float)
+
+
+def classes_of(results: Results, name: str) -> int | None:
+    """The number of a cell's training classes, K; None for trials that did not record it."""
+    found = [d["training_classes"] for d in _logged(results, name) if d.get("training_classes", 0) > 1]
+    return int(min(found)) if found else None
+
+
+def skew_of(results: Results, name: str) -> dict[str, Any]:
+    """`eta`, `gamma`, `bound` and their 95% intervals (`eta low`, ...) of one cell, and `classes`; NaN if unknown.
+
+    The bound is that of the cell's loss for its number of training classes, or for infinitely many if `classes` is
+    unknown. It falls as eta rises, so the ends of the intervals are exchanged.
+    """
+    found: dict[str, Any] = dict.fromkeys((f"{n}{end}" for n in NAMES for end in ("", " low", " high")), math.nan)
+    classes = classes_of(results, name)
+    found["classes"] = math.nan if classes is None else classes
+    negatives, positives = counts(results, name), counts(results, name, "eta_positive")
+    if negatives is None:
+        return found
+    try:
+        skew = eta.estimate_eta(*negatives)
+    except ValueError:  # too few pairs
+        return found
+    found |= {"eta": skew.eta, "eta low": skew.low, "eta high": skew.high}
+    loss = results.cells[name].loss.name
+    if loss == HINGE:
+        found |= dict(zip(("bound", "bound low", "bound high"), bounds.interval(skew, classes), strict=True))
+    if loss == MARGINAL and positives is not None:
+        found |= _gamma(results, name, negatives, positives, classes)
+    return found
+
+
+def _gamma(
+    results: Results, name: str, negatives: Histograms, positives: Histograms, classes: int | None
+) -> dict[str, Any]:
+    """`gamma` and `bound` with their intervals; nothing if the boundary is unknown or there are too few pairs."""
+    rows = results.confirmed_of(name)
+    margins = [(parsed(text) or {}).get("loss.margin", _default_margin()) for text in rows["settings"]]
+    betas = [d["beta"] for d in _logged(results, name) if "beta" in d]
+    if not betas:
+        return {}
+    beta, margin = float(np.mean(betas)), float(np.mean(margins))
+    edges = np.linspace(0, REACH, negatives[0].shape[1] + 1)
+    try:
+        g = gamma.estimate_gamma(negatives, positives, edges[:-1] < beta + margin, edges[1:] > beta - margin)
+    except ValueError:
+        return {}
+    found = {"gamma": g.gamma, "gamma low": g.low, "gamma high": g.high}
+    return found | {f"bound{end}": bounds.marginal(found[f"gamma{end}"], classes) for end in ("", " low", " high")}
+
+
+def _default_margin() -> float:
+    return discovery.defaults_of(discovery.find("dml.losses", MARGINAL))["margin"]
+
+
+def _logged(results: Results, name: str) -> list[dict[str, Any]]:
+    return results.logged.get(name, [])
+
 
 say = Texts(__file__)
 

@@ -8,15 +8,12 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.embedded_cells import Shown, planes, sets_of
-from dml.report.figure_data import Arrays
-from dml.report.figures.embedded import SETS
-from dml.report.figures.points import points
-from dml.report.labels import metric_label, metric_of
+from dml.report.figures import SETS, points
+from dml.report.labels import Texts, metric_label, metric_of
 from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing
-from dml.report.results import Results
-from dml.report.sections._embedded import named
-from dml.report.texts import Texts
+from dml.report.results import Arrays, Results
+from dml.report.sections._rows import named
 
 say = Texts(__file__)
 

@@ -11,17 +11,15 @@ import pandas as pd
 from scipy import stats
 
 from dml.counting import counted
-from dml.report.analysis.interval_coverage import CORRECTED, of_searches, over
+from dml.report.analysis.intervals import CORRECTED, of_searches, over
 from dml.report.analysis.paired import is_better, is_worse, versus_winner
 from dml.report.analysis.precision import conditions, scores_of, spread
-from dml.report.analysis.validation_choice import explained
-from dml.report.labels import metric_label, noise_label
+from dml.report.analysis.selection import explained
+from dml.report.labels import Texts, joined, metric_label, noise_label
 from dml.report.numbers import percent
-from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.tables import Column, Table
+from dml.report.page.blocks import Block, Column, Paragraph, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns
-from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
 

@@ -9,11 +9,10 @@ import pandas as pd
 
 from dml.config import InitFromSection
 from dml.counting import counted
-from dml.report.labels import value_label
+from dml.report.labels import Texts, value_label
 from dml.report.numbers import duration
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.results import Results
-from dml.report.texts import Texts
 
 say = Texts(__file__)
 

@@ -7,15 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.reference_values import cells_of
-from dml.report.analysis.summaries import summary_of
-from dml.report.labels import metric_label
-from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.reference_values import citations, lookup
+from dml.report.analysis.intervals import summary_of
+from dml.report.labels import Texts, joined, metric_label
+from dml.report.page.blocks import Block, Column, Paragraph, Table
+from dml.report.reference_values import cells_of, citations, lookup
 from dml.report.results import Results
 from dml.report.sections._rows import interval_note
-from dml.report.texts import Texts, joined
 from dml.types import ScoreKey
 
 say = Texts(__file__)

@@ -10,13 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dml.config import best_point
-from dml.report.figures.grid import cells_or_best
-from dml.report.labels import metric_label, readable, score_label
-from dml.report.page.blocks import Block, Drawing, Folded
-from dml.report.page.tables import Column, Table
+from dml.report.best_methods import cells_or_best
+from dml.report.labels import Texts, joined, metric_label, readable, score_label
+from dml.report.page.blocks import Block, Column, Drawing, Folded, Table
 from dml.report.results import Results, parsed
 from dml.report.sections._rows import identity, identity_columns, series_frame
-from dml.report.texts import Texts, joined
 from dml.types import Cell
 
 say = Texts(__file__)

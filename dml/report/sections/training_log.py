@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from dml.report.figures.grid import cells_or_best
-from dml.report.labels import readable, score_label
-from dml.report.page.blocks import Block, Drawing, Folded, folded
-from dml.report.page.tables import Column, Table
+from dml.report.best_methods import cells_or_best
+from dml.report.labels import Texts, joined, readable, score_label
+from dml.report.page.blocks import Block, Column, Drawing, Folded, Table, folded
 from dml.report.results import Results, parsed
 from dml.report.sections._rows import LABELS, identity, identity_columns, series_frame
-from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
 

@@ -7,16 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.interval_coverage import CORRECTED
+from dml.report.analysis.intervals import CORRECTED
+from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
-from dml.report.analysis.validation_choice import explained
-from dml.report.labels import is_topline, noise_label, noise_name, score_label
+from dml.report.labels import Texts, is_topline, joined, noise_label, noise_name, score_label
 from dml.report.numbers import rate as written
-from dml.report.page.blocks import Block, folded
-from dml.report.page.tables import Column, Table
+from dml.report.page.blocks import Block, Column, Table, folded
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns
-from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
 

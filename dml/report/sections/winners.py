@@ -2,31 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
-from dml.config.tuning import one_search
+from dml.config.for_use import one_search
+from dml.report import figures
 from dml.report.analysis.flags import marks
-from dml.report.analysis.interval_coverage import coverage, over
+from dml.report.analysis.intervals import coverage, over
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
+from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
-from dml.report.analysis.validation_choice import explained
-from dml.report.figures.best import best_methods, is_many, only_best
-from dml.report.figures.intervals import intervals
-from dml.report.figures.matrix import matrix
-from dml.report.labels import SETS, is_topline, metric_label, metric_of, noise_axis, noise_label, score_label
-from dml.report.memo import once
-from dml.report.numbers import NOTHING, interval, percent
-from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
-from dml.report.page.tables import Column, Table
-from dml.report.results import Results
+from dml.report.best_methods import best_methods, is_many, only_best
+from dml.report.figures import PercentTicks, arrange, grid_of, look, short_label
+from dml.report.labels import (
+    SETS,
+    Texts,
+    is_topline,
+    joined,
+    metric_label,
+    metric_of,
+    noise_axis,
+    noise_label,
+    readable,
+    score_label,
+)
+from dml.report.methods import after_comma
+from dml.report.numbers import NOTHING, interval, percent, rate
+from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Folded, Table, folded
+from dml.report.reference_values import reference_values_by_cell
+from dml.report.results import Results, once
 from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise_or_best
-from dml.report.texts import Texts, joined
-from dml.report.tuning import after_comma
 from dml.types import VALIDATION, ScoreKey
+
+
+def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys: list[str]) -> Figure | None:
+    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores.
+
+    Parameters
+    ----------
+    frame : cell, metric (the label of a key), score mean, score low, score high and score n.
+    """
+    found = {(row["cell"], row["metric"]): row for row in frame.to_dict("records")}
+    keys = [key for key in keys if any((name, score_label(key)) in found for name in cells)]
+    if not keys:
+        return None
+    references = reference_values_by_cell(results)
+    columns = min(3, len(keys))
+    rows = -(-len(keys) // columns)
+    labels = [short_label(results, results.methods[name]) for name in cells]
+    beneath = {key: textwrap.wrap(score_label(key).split(", ", 1)[1], 28) for key in keys}
+    below = _below(results, cells[0])
+    left = 0.2 + figures.LETTER * max(map(len, labels))
+    head, foot = 0.27, 0.32 + 0.125 * max(map(len, beneath.values()))  # inches above and below each panel
+    height = rows * (head + foot + max(0.8, 0.1 + 0.34 * len(cells))) + (0.25 if below else 0.0)
+    figure = Figure(figsize=(max(2.2, left - 0.4) + 2.55 * columns, height))
+    grid = grid_of(figure, len(keys), rows, columns, sharey=True)
+    arrange(figure, (rows, columns), left, 0.2, head, foot + (0.25 if below else 0.0), (0.25, head + foot))
+    for axes, key in zip(grid.flat, keys, strict=False):
+        for at, name in enumerate(cells):
+            if (name, score_label(key)) in found:
+                colour_and_marker = look(results, results.methods[name])
+                _row(axes, at, results.values(name, key), found[name, score_label(key)], *colour_and_marker)
+            if (name, key) in references:
+                axes.plot(
+                    references[name, key], at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5
+                )
+        axes.set_title(metric_label(metric_of(key)))
+        axes.set_xlabel("\n".join(beneath[key]), fontsize=7.5)
+        axes.set_yticks(range(len(cells)), labels)
+        axes.set_ylim(len(cells) - 0.4, -0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(PercentTicks(100))
+        axes.grid(visible=False, axis="y")
+        axes.margins(x=0.12)
+    if below:
+        figure.supxlabel(below, color=figures.MUTED, fontsize=9, y=0.06 / height, va="bottom")
+    return figure
+
+
+def _below(results: Results, name: str) -> str:
+    """What all panels show: the noise rate, dataset and noise model, as far as the study has several."""
+    cell = results.cells[name]
+    what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
+    share = f"{rate(cell.rate)} {what}" if cell.rate else ""
+    share = results.level(*cell.noise_level) if results.own_labels and not is_topline(cell.noise) else share
+    return ", ".join(filter(None, (share, results.where(cell.dataset, cell.noise).removeprefix(", "))))
+
+
+def _row(axes: Axes, at: int, values: pd.Series, row: dict[Hashable, Any], colour: str, marker: str) -> None:
+    axes.plot(values, [at + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
+    if row["score n"] > 1:
+        axes.plot([row["score low"], row["score high"]], [at, at], color=colour, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(row["score mean"], at, marker, color=colour, markersize=6)
+
+
+SQUARE = 0.21  # inches
+FAINTEST = 0.06  # the opacity of the lowest score
+
+
+def matrix(results: Results, frame: pd.DataFrame, names: Sequence[str]) -> Figure | None:
+    """A row per loss (and what varies), a block per choice of negatives, and in it a column per choice of positives.
+
+    A darker square is a higher mean over seeds, and a frame marks the highest. A cross is a cell without a finished
+    seed. None if no cell has a score.
+
+    Parameters
+    ----------
+    frame : cell and score mean.
+    names : of all cells.
+    """
+    if frame.empty:
+        return None
+    known = frame.set_index("cell")["score mean"]
+    scores = {results.methods[name]: float(known.get(name, np.nan)) for name in names}
+    losses = list(dict.fromkeys(method.panel for method in scores))
+    places = {(method.panel, method.positives, method.negatives): score for method, score in scores.items()}
+    blocks: dict[str, list[str]] = {}
+    for method in sorted(scores, key=lambda method: not method.positives):  # losses without a choice come last
+        if method.positives not in blocks.setdefault(method.negatives, []):
+            blocks[method.negatives].append(method.positives)
+    left = 0.3 + 0.062 * max(map(len, losses))  # inches, as all lengths here
+    titles = {
+        name: textwrap.wrap(readable(name) or "no tuples", max(6, 2 * len(columns))) for name, columns in blocks.items()
+    }
+    top = 0.1 + 0.14 * max(map(len, titles.values()))
+    foot = 0.45 + 0.065 * max(len(readable(column)) for columns in blocks.values() for column in columns)
+    gap = 0.13
+    rooms = {name: max(SQUARE * len(blocks[name]), 0.075 * max(map(len, titles[name]))) for name in blocks}
+    width = max(left + sum(rooms.values()) + gap * len(blocks) + 0.35, 5.0)  # 5 inches: the text at the foot
+    height = top + SQUARE * len(losses) + foot
+    figure = Figure(figsize=(width, height))
+    at = left
+    for number, (negatives, columns) in enumerate(blocks.items()):
+        span = (at / width, foot / height, SQUARE * len(columns) / width, SQUARE * len(losses) / height)
+        axes = figure.add_axes(span)
+        at += rooms[negatives] + gap
+        for y, loss in enumerate(losses):
+            for x, positives in enumerate(columns):
+                _square(axes, x, y, places.get((loss, positives, negatives)), known.min(), known.max())
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(losses) - 0.5, -0.5)
+        axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
+        axes.set_yticks(range(len(losses)), losses if number == 0 else [], fontsize=8)
+        axes.set_title("\n".join(titles[negatives]), fontsize=8)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    ends = f"faintest {known.min():.1f}%, darkest {known.max():.1f}%"
+    figure.text(0.08 / width, 0.1 / height, f"blocks: negatives; columns: positives; {ends}", color=figures.MUTED)
+    return figure
+
+
+def _square(axes: Axes, x: int, y: int, value: float | None, low: float, high: float) -> None:
+    if value is None:
+        return
+    if np.isnan(value):
+        axes.plot(x, y, "x", color=figures.MUTED, markersize=4)
+        return
+    share = (value - low) / (high - low) if high > low else 1.0
+    shade = (figures.BLUE, FAINTEST + (1 - FAINTEST) * share)
+    edge, width = (figures.INK, 1.6) if value == high else ("none", 0.0)
+    axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=shade, edgecolor=edge, linewidth=width))
+
 
 say = Texts(__file__)
 

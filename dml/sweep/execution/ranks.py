@@ -26,11 +26,9 @@ from ray import train
 from ray.train.torch import TorchTrainer, get_device
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from dml.sweep.execution.places import marked
-from dml.sweep.execution.rendezvous import Advanced, Failure, RankError, Rendezvous, TrialConfig, WorkersDied
+from dml.sweep.execution.rendezvous import Advanced, Failure, RankError, Rendezvous, TrialConfig, WorkersDied, marked
 from dml.sweep.execution.trial_run import TrialRun
-from dml.training.errors import UnusableCheckpoint
-from dml.training.ranks import rank_and_size
+from dml.training.process import UnusableCheckpoint, rank_and_size
 
 BEGIN, ADVANCE, CLOSE, END = "begin", "advance", "close", "end"
 POLL_SECONDS = 0.5

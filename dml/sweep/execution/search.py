@@ -19,7 +19,7 @@ from dml.files import DISK_FULL
 from dml.sweep.plan import keys, spec_json
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store import storage_errors
+from dml.sweep.store import remote
 from dml.sweep.store.trials import FAILED, Outcome
 
 QUOTES = "'\""  # around the path in an OSError's text
@@ -147,7 +147,7 @@ class CellSearcher(Searcher):
         if not result or not result.get("outcome"):
             return  # the sweep stops
         found = json.loads(result["outcome"])
-        if found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
+        if found["errno"] in (*DISK_FULL, remote.ERRNO):
             self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))
@@ -210,8 +210,8 @@ class FreeWorkers(FIFOScheduler):
 def machines_problem(outcome: Outcome) -> OSError:
     """The error of a node's disk, or of the storage, in a trial's traceback as one of the sweep that names the node."""
     said = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
-    if outcome.errno == storage_errors.ERRNO:
-        return storage_errors.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
+    if outcome.errno == remote.ERRNO:
+        return remote.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
     path = said.rpartition(": ")[2].strip(QUOTES) if said.endswith(tuple(QUOTES)) else "a trial's file"
     return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
 

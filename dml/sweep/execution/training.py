@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 from dml.protocols import Trainer
-from dml.training.errors import UnusableCheckpoint
 from dml.training.loop import Training
-from dml.training.ranks import rank_and_size
+from dml.training.process import UnusableCheckpoint, rank_and_size
 from dml.types import TrialSpec
 
 

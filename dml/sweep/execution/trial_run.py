@@ -6,6 +6,7 @@ Of several processes the first one locks the trial's folder, and reads and write
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import platform
 import sys
@@ -16,15 +17,28 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from dml.protocols import Trainer
+from dml.protocols import Trainer, TrainerFactory
 from dml.sweep.execution.rendezvous import Advanced, TrialConfig
-from dml.sweep.execution.trainers import find_trainer
 from dml.sweep.plan import spec_json
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
-from dml.training.allocator import keep_freed_memory
-from dml.training.errors import UnusableCheckpoint
-from dml.training.ranks import from_first, rank_and_size, wait_for_all
+from dml.training.process import UnusableCheckpoint, from_first, keep_freed_memory, rank_and_size, wait_for_all
 from dml.types import TrialResult
+
+TRAINER = "dml.sweep.execution.training.training"
+
+
+def find_trainer(path: str) -> TrainerFactory:
+    """The trainer at a dotted path.
+
+    Raises
+    ------
+    ValueError : the path cannot be imported.
+    """
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"trainer {path!r} cannot be imported: {error}") from error
 
 
 @cache

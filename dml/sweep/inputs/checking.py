@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dml import losses, models
 from dml.config import ConfigError, Study, check_files, location, place_of
-from dml.data import class_splits, splits
+from dml.data import DataError, sources, splits
 from dml.data.packing import of_vectors
-from dml.sweep.inputs.extracting import stored_trainings
+from dml.files import read_json
+from dml.sweep.inputs.vectors import stored_trainings
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.sweep.plan.specs import FindInitFrom
@@ -26,8 +30,7 @@ from dml.training.data import (
     split_of,
 )
 from dml.training.frozen.opening import find_features, open_trial
-from dml.training.frozen.recipe import of_whole_backbone
-from dml.training.frozen.shapes import stored_shape
+from dml.training.frozen.recipe import of_whole_backbone, stored_shape
 from dml.types import Cell, Choice, InitFromSpec, ScoreKey
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
@@ -65,7 +68,7 @@ def check(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) ->
 def _check_sets(study: Study, root: Path) -> None:
     """That each evaluation set has images, and that of the objective two of one class."""
     for dataset, number in itertools.product(study.datasets, range(study.splits)):
-        own = class_splits.data_name(dataset.label, number)
+        own = splits.data_name(dataset.label, number)
         found = [split_of(root, own, seeds[0]) for seeds in seeds_by_split(root, own, study.seeds)]
         index = open_packed_of(root, dataset.label).index
         for split, name in itertools.product(found, study.evaluation.sets):
@@ -200,3 +203,55 @@ def _closed_form_of(study: Study, cell: Cell, name: str) -> tuple[str | int, ...
     if losses.closed_form_of(cell.loss.name) is None:
         return location(study, cell, f"training.{name}")
     return "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
+
+
+def data_counts(study: Study, data_root: Path) -> dict[str, Any]:
+    """By dataset: `{skipped, roles: {train: {images, classes}, test: ...}}`, at the level that it is trained on.
+
+    Images that were skipped could not be decoded. Where seeds select the split, that of the first seed is counted,
+    and of several class splits the first. If `data_notes` has any, they are in `notes`.
+    Empty if the outputs of the data stages are missing or incomplete.
+    """
+    found: dict[str, Any] = {}
+    try:
+        for dataset in study.datasets:
+            packed, split = open_packed_of(data_root, dataset.label), split_of(data_root, dataset.label, study.seeds[0])
+            roles = split["final"].to_numpy().astype(str)
+            if study.search.protocol == "train_val_test":  # then the confirmed models train on the fitting half
+                roles = np.where(roles == "train", split["tune"].to_numpy().astype(str), roles)
+            labels = packed.index["coarse" if dataset.train_on == "coarse" else "fine"].to_numpy()[split["index"]]
+            counts = {
+                role: {"images": int((roles == role).sum()), "classes": len(np.unique(labels[roles == role]))}
+                for role in dict.fromkeys(roles.tolist())
+                if role != "unused"
+            }
+            found[dataset.label] = {"skipped": len(packed.manifest["skipped"]), "roles": counts}
+            if notes := data_notes(study, dataset.label, data_root):
+                found[dataset.label]["notes"] = notes
+    except (FileNotFoundError, DataError):
+        return {}
+    return found
+
+
+def data_notes(study: Study, dataset: str, data_root: Path, left_out: str | None = None) -> list[str]:
+    """What to tell the user of packed images: what is left out, and identical images on both sides of the split.
+
+    Parameters
+    ----------
+    left_out : what the source says of files that it does not read; None: what it said when they were packed.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError : the outputs of the stage `pack` are missing or incomplete, or cannot be split.
+    """
+    packed, section = open_packed_of(data_root, dataset), study.dataset(dataset)
+    copies, crossing = packed.manifest.get("copies"), ""
+    if left_out is None:
+        left_out = read_json(data_root / "pack.json")[dataset].get("left_out", "")
+    if copies:
+        try:
+            split = split_of(data_root, dataset, study.seeds[0])
+        except FileNotFoundError:  # `dml audit` needs no stage `split`
+            split = next(iter(splits.by_seed(packed.index, sources.build(section.name, **section.settings)).values()))
+        crossing = splits.crossing(copies, split, packed.index["fine"].to_numpy())
+    return [text for text in (left_out, packed.manifest.get("lost_classes"), crossing) if text]

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+from torch.nn import functional
 
-from dml.data.packing import of_vectors
-from dml.sweep.inputs.pixels import pixels
+from dml.config import ResourcesSection, Study, audited_dataset
+from dml.config import study as closed_forms
+from dml.data.packing import Packed, of_vectors
+from dml.sweep.execution.cluster import in_workers
 from dml.training.data import TrialData, open_packed_of
-from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
-from dml.types import EvaluationSet, TrialSpec, Views
+from dml.training.frozen.extraction import Extraction, Run, extract, in_process
+from dml.training.frozen.opening import is_complete
+from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe, stored_bytes
+from dml.types import EvaluationSet, TrainingSpec, TrialSpec, Views
+
+NUMBERS = 50_000_000  # pixels of all images together: 200 MB; more images are reduced further
+SMALLEST = 4  # pixels of a side
+CHUNK = 1024  # images
+
+
+def pixels(packed: Packed, rows: np.ndarray, side: int, views: Views = "one") -> np.ndarray:
+    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image of all views.
+
+    Parameters
+    ----------
+    side : of the longer side after the reduction; less, if all vectors would have more than `NUMBERS` numbers.
+    views : `one`, or `mirror`: the mirror image of each is a second view.
+    """
+    height, width, channels = packed.images.shape[1:]
+    most = max(SMALLEST, int((NUMBERS / (len(rows) * channels)) ** 0.5))
+    scale = min(1.0, min(side, most) / max(height, width))
+    size = (max(1, round(height * scale)), max(1, round(width * scale)))
+    out = np.empty((len(rows), size[0] * size[1] * channels), np.float32)
+    for start in range(0, len(rows), CHUNK):
+        images = np.array(packed.images[rows[start : start + CHUNK]])
+        part = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+        if size != (height, width):
+            part = functional.interpolate(part, size=size, mode="bilinear", antialias=True, align_corners=False)
+        out[start : start + CHUNK] = part.flatten(1).numpy()
+    together = out[:, None]
+    if views == "mirror":
+        mirrored = out.reshape(len(rows), channels, *size)[..., ::-1].reshape(out.shape)
+        together = np.stack([out, mirrored], axis=1)
+    together -= together.mean(axis=0, dtype=np.float64).mean(axis=0).astype(np.float32)
+    return together
+
 
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 32  # pixels of the longer side of an image, at most
@@ -49,7 +89,7 @@ def evaluated_rows(spec: TrialSpec, data: TrialData) -> np.ndarray:
 def inputs(name: str, data: TrialData, rows: np.ndarray, views: Views = "one") -> np.ndarray:
     """What a trial starts from, float32 (m, V, D): each view of the stored features, vectors or reduced images (m,).
 
-    Pixels are those of `dml.sweep.inputs.pixels`, less the mean image of these rows.
+    Pixels are those of `dml.sweep.inputs.vectors`, less the mean image of these rows.
     """
     if name == PIXELS:
         return pixels(data.packed, rows, SIDE, views)
@@ -69,3 +109,104 @@ class _SomeRows:
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         return self._vectors[np.searchsorted(self._rows, rows), None]
+
+
+FEW = 2  # shards that are computed sooner than Ray starts
+
+
+def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of the study's frozen trials on a dataset of images, and of those that `stored_trainings` adds.
+
+    Without those of mirror images.
+    """
+    return [training for training in stored_trainings(study, dataset) if training.frozen and not training.mirrored]
+
+
+def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of the study's trials on stored features or activations of a dataset of images.
+
+    With those on activations come those on the features of the whole backbone, from which such trials start, with the
+    method `free` those of several layers, and with `evaluation.views: mirror` those of the mirror images.
+    """
+    if study.dataset(dataset).passes_on is not None:
+        return []
+    device = study.resources.device
+    cells = [cell for cell in study.cells() if cell.dataset == dataset]
+    found = []
+    for cell in cells:
+        spec = study.training_of(cell).spec(device=device)
+        if spec.stored:
+            own = closed_forms.training_of(cell.loss.name, spec, images=True)
+            found += [spec, of_whole_backbone(spec), *([own] if own.layers else [])]
+    return _of_each_view(study, found)
+
+
+def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingSpec]:
+    """The settings, each once, and for each those of all views that the study evaluates."""
+    return list({repr(one): one for spec in specs for one in of_each_view(spec, study.evaluation.views)}.values())
+
+
+def _all_stored(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of all stored features and activations of a dataset: of trials, and of the section `audit`."""
+    return [*stored_trainings(study, dataset), *_of_each_view(study, audited_trainings(study, dataset))]
+
+
+def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], store: Path) -> int:
+    """Bytes of the features and activations of a dataset that are yet to be computed, as far as known.
+
+    Parameters
+    ----------
+    manifest : `height`, `width` and `channels` of its images, with `images` and `digest` if they are known.
+    store : the folder of all features.
+
+    Raises
+    ------
+    ValueError : the backbone rejects its settings, or its file of weights is missing.
+    """
+    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in _all_stored(study, dataset)}
+    return sum(stored_bytes(spec, manifest) for name, spec in needed.items() if not is_complete(store / name))
+
+
+def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
+    own = None if study.audit is None or audited_dataset(study.audit, study) != dataset else study.audit.training()
+    return [] if own is None else [own.spec(device=study.resources.device)]
+
+
+def extract_all(
+    study: Study, data_root: Path, store: Path, report: Callable[[str], None] = print
+) -> dict[str, dict[str, Path]]:
+    """The folders of the features and activations that a study needs, by dataset and id; computed if they are missing.
+
+    Those of its trials on them, and of the network that its section `audit` names.
+
+    Parameters
+    ----------
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : the folder of all features.
+
+    Raises
+    ------
+    ValueError, OSError : as `dml.training.frozen.extraction.extract`.
+    ConnectionError : the cluster does not answer.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for label in (dataset.label for dataset in study.datasets):
+        packed = open_packed_of(data_root, label)
+        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in _all_stored(study, label)}
+        run = over_ray(study.resources)
+        found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}
+    return found
+
+
+def over_ray(resources: ResourcesSection) -> Run:
+    """A function that writes shards on Ray's workers, with a trial's resources each; a few shards in this process."""
+
+    def run(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
+        if len(shards) <= FEW:
+            yield from in_process(work, shards)
+            return
+        for done in in_workers(resources, Extraction.write, [(work, shard) for shard in shards]):
+            yield from done
+
+    return run

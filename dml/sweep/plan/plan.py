@@ -25,8 +25,8 @@ from statistics import fmean
 from typing import Any
 
 from dml.config import Study, stops_at_best
-from dml.config.stopping import evaluated_steps
-from dml.data import class_splits
+from dml.config.search import evaluated_steps
+from dml.data import splits
 from dml.sweep.plan import cells, keys, specs
 from dml.sweep.plan.cells import CellState, Ended, Job, Offers, OnEnd, life, split_name
 from dml.sweep.plan.space import strategy_of
@@ -156,7 +156,7 @@ class Plan:
 
     def _data(self, state: CellState, phase: str, seed: int) -> Mapping[str, str]:
         protocol, cell = specs.protocol_of(self.study, phase), state.cell
-        name = class_splits.data_name(cell.dataset, state.split)
+        name = splits.data_name(cell.dataset, state.split)
         asked = (name, cell.noise, cell.rate, seed, "tune" if protocol == "train_val_test" else phase)
         if asked not in self._digests:
             self._digests[asked] = self._describe(*asked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dml import losses
 from dml.config import Study, stops_at_best
-from dml.config.stopping import tuning_every
+from dml.config.search import tuning_every
 from dml.sweep.plan.halving import Halving
 from dml.sweep.plan.strategies import Fixed, Grid, Strategy, Tpe
 from dml.types import Cell, Own, Space

@@ -23,7 +23,7 @@ from dml.types import (
 
 def plain(spec: TrialSpec) -> dict[str, Any]:
     """A spec as plain values. What a trial starts from is `start` there, as in the first specs."""
-    from dml.config.names import FIRST
+    from dml.config.errors import FIRST
 
     content, names = asdict(spec), FIRST["training"]
     content["training"] = {names.get(name, name): value for name, value in content["training"].items()}

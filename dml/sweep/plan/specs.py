@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from dml import discovery, models
-from dml.config import InitFromSection, Study, closed_forms, stops_at_best
+from dml.config import InitFromSection, Study, stops_at_best
+from dml.config import study as closed_forms
 from dml.config.parts import ESTIMATED
-from dml.config.stopping import tuning_every
-from dml.data import class_splits
+from dml.config.search import tuning_every
+from dml.data import splits
 from dml.types import (
     Cell,
     DatasetSpec,
@@ -78,7 +79,7 @@ def build(
         phase=phase,
         seed=seed,
         dataset=DatasetSpec(
-            name=class_splits.data_name(cell.dataset, split),
+            name=splits.data_name(cell.dataset, split),
             train_on=dataset.train_on,
             evaluate_on=tuple(dataset.evaluate_on),
             **digests,

@@ -19,7 +19,7 @@ from dml.config.for_use import comparable
 from dml.files import write_text
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
-from dml.sweep.progress.text import line, table
+from dml.sweep.progress.status import line, table
 from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines

@@ -1,21 +1,33 @@
-"""A sweep's trials as a table, and its summary as plain numbers."""
+"""A sweep's trials as a table, and its summary as plain numbers.
+
+The table of a sweep's trials while it runs: `store/sweeps/<study>.live/trials.parquet`.
+
+It has the columns of `trials.parquet`, and rows of running trials with the curve so far (status `running`). It stays
+where a sweep was interrupted, and goes once the results are written. `dml.pipeline.sync` shows it in MLflow.
+"""
 
 from __future__ import annotations
 
 import json
 import platform
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dml.config import Study
-from dml.config.recorded import ATTRIBUTE, record
-from dml.config.stopping import best_point, stops_at_best
+from dml.config.loading import ATTRIBUTE, record
+from dml.config.search import best_point, stops_at_best
+from dml.files import replacing
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
@@ -26,7 +38,7 @@ PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlfl
 def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
     """One row per trial that ended, in the order of the study's cells, and one float column per score.
 
-    With the study as it runs (`dml.config.recorded`).
+    With the study as it runs (`dml.config.loading`).
 
     Parameters
     ----------
@@ -83,7 +95,7 @@ def flat_settings(job: Job) -> dict[str, Any]:
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """What ran, with which code, and each cell's mean objective on the test split.
 
-    `write_results` of `dml.sweep.finishing` adds `data` (images and classes of each dataset), the scores without
+    `write_results` of `dml.sweep.run` adds `data` (images and classes of each dataset), the scores without
     training (`untrained`, `untrained_by_split`, `untrained_by_noise`) and `model` (the key of the best trial), where
     there are any. A snapshot adds `machine`.
 
@@ -140,3 +152,59 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+RUNNING = "running"
+SECONDS = 15.0  # between two versions
+SHARE = 0.02  # of the driver's time that writing may take
+
+
+def live_folder(store: Path, study: str) -> Path:
+    """The folder of a study's table."""
+    return store / "sweeps" / f"{study}.live"
+
+
+class LiveTable:
+    """Writes the table now and then.
+
+    Parameters
+    ----------
+    plan : its trials.
+    """
+
+    def __init__(self, plan: Plan):
+        self._plan, self._folder = plan, live_folder(plan.store.root, plan.study.name)
+        self._running: dict[str, tuple[Job, Outcome]] = {}  # by job id
+        self._next = 0.0
+
+    def evaluated(self, job: Job, curve: Sequence[Any], seconds: float) -> None:
+        """Note the curve of a running trial so far, `[[step, scores], ...]`, and how long it has run."""
+        started = datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds")
+        self._running[job.id] = job, Outcome(RUNNING, {}, list(curve), seconds=seconds, started=started)
+        self.now_and_then()
+
+    def ended(self, job: Job) -> None:
+        """Note that a trial ended."""
+        self._running.pop(job.id, None)
+        self.now_and_then()
+
+    def now_and_then(self) -> None:
+        """Write the table, unless that was done a moment ago."""
+        if time.monotonic() >= self._next:
+            begun = time.monotonic()
+            self.write()
+            self._next = time.monotonic() + max(SECONDS, (time.monotonic() - begun) / SHARE)
+
+    def write(self) -> None:
+        """Write the table. A full disk is not said here: a sweep can do without."""
+        frame = trials_frame(self._plan.study, self._plan, self._running.values())
+        with suppress(OSError), replacing(self._folder / "trials.parquet") as temporary:
+            frame.to_parquet(temporary, index=False)
+
+    def close(self, finished: bool) -> None:
+        """Delete the table if the results are written; otherwise write it once more, without running trials."""
+        if finished:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            self._running.clear()
+            self.write()

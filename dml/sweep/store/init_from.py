@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +12,47 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.config import InitFromSection
-from dml.sweep.store.best_cells import cells_for_use, validation_scores
-from dml.sweep.store.trials import FINISHED
-from dml.training.init_from import digest, weights_file
-from dml.types import InitFromSpec
+from dml.config import InitFromSection, Study, load_study
+from dml.config.for_use import BY_OPTION, dataset_for_use, levels_for_use
+from dml.files import study_files
+from dml.snapshots import snapshots
+from dml.sweep.store.trials import FINISHED, Outcome
+from dml.training.model_files import digest, weights_file
+from dml.types import InitFromSpec, NoiseLevel
+
+
+def cells_for_use(
+    trials: pd.DataFrame, study: str, dataset: str | None = None, noise: str | None = None, how: str = BY_OPTION
+) -> pd.DataFrame:
+    """The finished trials of a dataset whose labels are as given, or at another noise level.
+
+    Parameters
+    ----------
+    trials : all of the study, as in `trials.parquet`.
+    dataset, noise, how : as `dml.config.for_use` takes them.
+
+    Raises
+    ------
+    ValueError : the study has no such trials, or several datasets or levels; with the choices.
+    """
+    own = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
+    levels = [NoiseLevel(*pair) for pair in zip(own["noise"], own["rate"], strict=True)]
+    chosen = levels_for_use(levels, noise, study, how)
+    own = own[[level in chosen for level in levels]]
+    return own[own["status"] == FINISHED]
+
+
+def validation_scores(trials: pd.DataFrame) -> pd.Series:
+    """By cell: the objective of its best tuning trial, the mean over class splits, the highest first.
+
+    Parameters
+    ----------
+    trials : finished ones of one dataset at one noise level.
+    """
+    tuned = trials[(trials["phase"] == "tune") & trials["objective"].notna()]
+    split = tuned["split"] if "split" in tuned else pd.Series(0, tuned.index)
+    best = tuned["objective"].groupby([tuned["cell"], split], sort=False).max()
+    return best.groupby(level=0, sort=False).mean().sort_values(ascending=False, kind="stable")
 
 
 class InitFromFinder:
@@ -55,7 +92,7 @@ class InitFromFinder:
             raise ValueError(
                 f"{folder}: the model of {row['cell']!r} is missing: published results have none, and "
                 f"resources.keep_models says which ones a study keeps. To train those that are missing: "
-                f"python -m dml.sweep.retention.retrain {section.study}, then "
+                f"python -m dml.sweep.retention {section.study}, then "
                 f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{section.study}"
             )
         return folder
@@ -137,3 +174,50 @@ def _matches(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         elif found != value and not (value is None and pd.isna(found)):
             return False
     return True
+
+
+def starts_of(study: Study) -> list[InitFromSection]:
+    """The sections `training.init_from` of a study's cells that name another study."""
+    found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).init_from) is not None}
+    return [start for start in found.values() if start.study is not None]
+
+
+def studies_that_start(folder: Path) -> list[Study]:
+    """The studies in a folder that start from models of others.
+
+    Raises
+    ------
+    ConfigError : one of them is invalid, so it cannot be said what it needs.
+    """
+    words = ("init_from", "start")  # today's name and the earlier one
+    texts = {path: path.read_text("utf-8", "replace") for path in study_files(folder)}
+    named = [path for path, text in texts.items() if any(word in text for word in words)]
+    studies = [load_study(path) for path in named]
+    return [study for study in studies if starts_of(study)]
+
+
+def needed_keys(studies: list[Study], starts: InitFromFinder) -> set[str]:
+    """The keys of the trials whose models these studies start from. What does not exist yet is left out."""
+    found = set()
+    for study in studies:
+        for start in starts_of(study):
+            for dataset in study.datasets:
+                for seed in {*study.seeds, study.search.seed}:
+                    try:
+                        found.add(starts.key(start, dataset.label, seed))
+                    except ValueError:  # no results yet, or the study asks for a cell that does not exist
+                        continue
+    return found
+
+
+def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
+    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off`.
+
+    Parameters
+    ----------
+    folder : of the snapshots (`docs/results`).
+    """
+    if os.environ.get("DML_SNAPSHOTS") == "off":
+        return {}
+    found = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())
+    return {key: Outcome(FINISHED, **content, host="published") for key, content in found}

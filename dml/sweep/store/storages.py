@@ -53,9 +53,8 @@ def models_of_others(remote: Remote, store: Path) -> set[str]:
     ------
     StorageError : the storage cannot be read, or another sweep is writing its list.
     """
-    from dml.sweep.store.mirror import SWEEPS, owner
-    from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
-    from dml.sweep.store.storage_errors import StorageError
+    from dml.sweep.store.mirror import MODELS_SUFFIX, SUFFIX, SWEEPS, owner
+    from dml.sweep.store.remote import StorageError
 
     kept: set[str] = set()
     with remote.impatient():
@@ -79,8 +78,7 @@ def unreferenced_there(storage: str) -> Iterator[tuple[str, int]]:
     ------
     StorageError : it cannot be read.
     """
-    from dml.sweep.store.mirror import SWEEPS
-    from dml.sweep.store.references import SUFFIX
+    from dml.sweep.store.mirror import SUFFIX, SWEEPS
     from dml.sweep.store.remote import Remote
     from dml.sweep.store.trials import OUTCOMES, TRIALS
 

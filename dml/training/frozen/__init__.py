@@ -4,5 +4,5 @@ With `frozen` that is the backbone's features, and trials train only the head. W
 before a block, of several augmented views of each image, and trials train that block and those above.
 
 `recipe.py` says what decides features or activations, and names their folder by it. `shapes.py` says their size.
-`extraction.py` computes them in shards, and `opening.py` gives them to a trial in place of its images (`rows.py`).
+`extraction.py` computes them in shards, and `opening.py` gives them to a trial in place of its images (`opening.py`).
 """

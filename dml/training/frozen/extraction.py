@@ -31,19 +31,20 @@ from dml import evaluation, files, models
 from dml.data import augment as augmentations
 from dml.data.packing import Packed, ProgressLine, check_space, open_packed
 from dml.protocols import Augmentation
-from dml.training.allocator import keep_freed_memory
-from dml.training.descriptions import describe_augment, describe_backbone
 from dml.training.frozen.opening import ARRAY, BACKBONE, FOLDER, MANIFEST, is_complete, open_features
 from dml.training.frozen.recipe import (
     BATCH,
     SHARD,
     derive_seed,
+    describe_augment,
+    describe_backbone,
     features_id,
     recipe,
     shard_size,
+    stored_shape,
     view_generator,
 )
-from dml.training.frozen.shapes import stored_shape
+from dml.training.process import keep_freed_memory
 from dml.types import TrainingSpec
 
 

@@ -10,16 +10,93 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 
 from dml import discovery, models
+from dml.data import augment as augmentations
+from dml.data.packing import of_vectors
 from dml.seeding import derive, generator
-from dml.training.descriptions import describe_augment, describe_backbone
+from dml.training import free
+from dml.training.closed_form import NORMALIZED
 from dml.types import TrainingSpec, Views
+
+
+def describe_augment(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The augmentation's name and settings.
+
+    It uses the statistics of the backbone's pretrained weights, unless the study sets `normalization`.
+
+    Parameters
+    ----------
+    manifest : of the packed images.
+    """
+    backbone = models.find(training.backbone)
+    settings: dict[str, Any] = {"channels": backbone.channels_for(manifest["channels"])}
+    statistics = backbone.statistics(**training.backbone_settings)
+    if statistics is not None:
+        settings["normalization"] = statistics
+    return {"name": training.augment, **settings, **training.augment_settings}
+
+
+def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings.
+
+    Raises
+    ------
+    ValueError : it takes square images, which these are not.
+    """
+    vectors, height = of_vectors(manifest), manifest["height"]
+    side = None if vectors else augmentations.build(**describe_augment(training, manifest)).image_size
+    width = height if vectors or side else manifest["width"]
+    if height != width and getattr(models.find(training.backbone), "square", False):
+        raise ValueError(
+            f"backbone {training.backbone!r}: expected square images, got {height} x {width}: set the dataset's "
+            "`resize`"
+        )
+    return {
+        "backbone": training.backbone,
+        "channels": models.find(training.backbone).channels_for(manifest["channels"]),
+        "image_size": side or height,
+        **training.backbone_settings,
+        **({"layers": True} if training.layers else {}),
+    }
+
+
+def image_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[int, int, int]:
+    """(C, H, W) of the images that the network takes."""
+    side = augmentations.build(**describe_augment(training, manifest)).image_size
+    sides = (side, side) if side else (manifest["height"], manifest["width"])
+    return models.find(training.backbone).channels_for(manifest["channels"]), *sides
+
+
+def describe_head(training: TrainingSpec) -> dict[str, Any]:
+    """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
+    changed = {} if training.head == TrainingSpec.head else {"head": training.head}
+    normalizes = {training.head_start, training.head_refit} & {*NORMALIZED, free.KIND} and not training.layers
+    return {**changed, **({"head_normalize": True} if normalizes else {})}
+
+
+def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What rebuilds the network and its preprocessing; `augment` is None for vectors, which need none."""
+    network = {"embedding_size": training.embedding_size, **describe_backbone(training, manifest)}
+    network |= describe_head(training)
+    vectors = of_vectors(manifest)
+    shape = [manifest["channels"]] if vectors else [manifest[side] for side in ("height", "width", "channels")]
+    return {
+        "network": network,
+        "augment": None if vectors else describe_augment(training, manifest),
+        "normalize": training.normalize,
+        "image_shape": shape,
+        **({"resize": dict(resize)} if isinstance(resize := manifest.get("resize"), Mapping) else {}),
+    }
+
 
 version = 1
 """Raised when the same recipe gives other features; trials' keys contain it. A golden test pins the features."""
@@ -109,3 +186,48 @@ def features_id(made: Mapping[str, Any]) -> str:
     text = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
     names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", "")), made.get("train_from")]
     return "-".join([*filter(None, names), text]).replace("/", "-")  # `hf-hub:owner/network`
+
+
+def stored_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[int, ...]:
+    """What is stored of an image: `(D,)` features, or `(views, C, H, W)` activations.
+
+    Builds the backbone without memory for its weights, which it does not load.
+
+    Parameters
+    ----------
+    training : of a trial on stored features or activations.
+    manifest : `height`, `width` and `channels` of the packed images.
+
+    Raises
+    ------
+    ValueError : the backbone has no such block, takes no images of this size, or rejects its settings.
+    """
+    offline = models.find(training.backbone).without_weights(describe_backbone(training, manifest))
+    shape = _shape(json.dumps(offline, sort_keys=True), training.train_from, image_shape(training, manifest))
+    return shape if training.train_from is None else (training.views, *shape)
+
+
+def stored_bytes(training: TrainingSpec, manifest: Mapping[str, Any]) -> int:
+    """Bytes of the stored features or activations of all images, 0 if the manifest lacks their number.
+
+    Raises
+    ------
+    ValueError : as `stored_shape`.
+    """
+    images = manifest.get("images", 0)
+    return images * math.prod(stored_shape(training, manifest)) * np.dtype(training.frozen_precision).itemsize
+
+
+@cache
+def _shape(described: str, block: str | None, images: tuple[int, int, int]) -> tuple[int, ...]:
+    settings = json.loads(described)
+
+    @torch.no_grad()
+    def run() -> tuple[int, ...]:
+        backbone: Any = models.build(**settings, embedding_size=1).backbone
+        features = models.width_of(backbone, f"backbone {settings['backbone']!r}", *images)
+        if block is None:
+            return (features,)
+        return tuple(models.BeforeBlock(backbone, block)(torch.zeros(1, *images)).shape[1:])
+
+    return models.without_memory(run)

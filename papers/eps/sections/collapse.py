@@ -11,12 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.axes import label_ends
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw, label_ends
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import collapse, crossing
 from papers.verdict_statements import stated
 
@@ -153,13 +151,13 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     for loss, easy in product(LOSSES, (False, True)):
         c = collapse.curves(CHANCES, SAMPLES, loss, easy=easy)
         panel = f"{loss}, {'easy positives' if easy else 'all positives'}"
-        for i, (name, shade) in enumerate(zip(names, style.THREE, strict=True)):
+        for i, (name, shade) in enumerate(zip(names, figures.THREE, strict=True)):
             found.append(Series(panel, f"collapsed, {name}", c.n, c.collapsed[i], "--", color=shade, linewidth=1.2))
             found.append(Series(panel, f"two modes, {name}", c.n, c.two_modes[i], color=shade))
             if np.isfinite(c.crossing[i]):
                 height = np.interp(c.crossing[i], c.n, c.two_modes[i])
                 found.append(Series(panel, f"crossing, {name}", c.crossing[i], height, "o", color=shade, markersize=6))
-        ends.append(list(zip(map(float, c.two_modes[:, -1]), names, style.THREE, strict=True)))
+        ends.append(list(zip(map(float, c.two_modes[:, -1]), names, figures.THREE, strict=True)))
     frame = draw(panels, found)
     for axes, own in zip(panels, ends, strict=True):
         axes.set_xlim(SAMPLES[0], SAMPLES[-1] * 1.22)
@@ -167,6 +165,6 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(bottom=0)
         label_ends(axes, own, SAMPLES[-1])
         axes.grid(visible=False, axis="x")
-    figure.supxlabel("samples", color=style.MUTED, fontsize=9)
-    figure.supylabel("expected risk", color=style.MUTED, fontsize=9)
+    figure.supxlabel("samples", color=figures.MUTED, fontsize=9)
+    figure.supylabel("expected risk", color=figures.MUTED, fontsize=9)
     return figure, frame

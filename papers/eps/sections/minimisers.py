@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import minimisers
 from papers.eps.verdicts.of_minimisers import MANY, WIDTHS, more_labels, ratio, risks_of, theorem_1, theorem_2
 from papers.verdict_statements import stated
@@ -69,18 +68,18 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     chances, found = np.linspace(0.5, 0.95, 46), []
     for loss in ("triplet", "margin"):
-        for groups, shade in zip((2, *MANY), (style.INK, *style.THREE), strict=True):
+        for groups, shade in zip((2, *MANY), (figures.INK, *figures.THREE), strict=True):
             ratios, name = [ratio(loss, groups, p) for p in chances], f"t = {groups}"
             found.append(Series(f"{loss} loss", name, chances, ratios, color=shade))
             if loss == "margin" and groups > 2:
                 dot = {"color": shade, "markersize": 6, "label": ""}
                 found.append(Series(f"{loss} loss", f"{name}, turning", minimisers.turning(groups), 1, "o", **dot))
     for axes in panels:
-        axes.axhline(1, color=style.MUTED, linewidth=1)
+        axes.axhline(1, color=figures.MUTED, linewidth=1)
         axes.set_xlim(0.5, 0.95)
     frame = draw(panels, found)
     axes.set_ylim(0, 2)
     axes.legend(frameon=False)
-    figure.supxlabel("p: probability of a right label", color=style.MUTED, fontsize=9)
-    figure.supylabel("risk, collapsed over far apart", color=style.MUTED, fontsize=9)
+    figure.supxlabel("p: probability of a right label", color=figures.MUTED, fontsize=9)
+    figure.supylabel("risk, collapsed over far apart", color=figures.MUTED, fontsize=9)
     return figure, frame

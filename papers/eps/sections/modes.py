@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import modes
 from papers.verdict_statements import stated
 
@@ -136,14 +135,14 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     risk, size, found = f"triplet risk, {SHOWN} samples", "best samples in a mode", []
-    for p, shade in zip(CHANCES, style.THREE, strict=True):
+    for p, shade in zip(CHANCES, figures.THREE, strict=True):
         risks, best, name = _risks("triplet", SHOWN, p), [_best("triplet", n, p) for n in SAMPLES], f"p = {p:g}"
         ring = {"color": shade, "markersize": 9, "markerfacecolor": "none", "label": ""}
         found.append(Series(risk, name, _sizes(SHOWN), risks, "o-", color=shade))
         found.append(Series(risk, f"least, {name}", _sizes(SHOWN)[int(risks.argmin())], risks.min(), "o", **ring))
         found.append(Series(size, f"triplet, {name}", SAMPLES, best, "o-", color=shade))
     best = [_best("margin", n, CHANCES[0]) for n in SAMPLES]
-    frame = draw((left, right), [*found, Series(size, "margin, all p", SAMPLES, best, "s--", color=style.INK)])
+    frame = draw((left, right), [*found, Series(size, "margin, all p", SAMPLES, best, "s--", color=figures.INK)])
     for axes, ticks in ((left, (1, 4, 16, 64)), (right, (16, 64, 256, 1024, 4096))):
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import expected_risk, ranks
 from papers.eps.theory.collapse import label_probabilities
 from papers.eps.verdicts.of_neighbour_order import (
@@ -95,14 +94,14 @@ def _places() -> tuple[Figure, pd.DataFrame]:
     found = []
     for order, title in zip(orders(), titles, strict=True):
         own = order[:SHOWN] < SAMPLES // 2
-        for index, (p, shade) in enumerate(zip(CHANCES, style.THREE, strict=True)):
+        for index, (p, shade) in enumerate(zip(CHANCES, figures.THREE, strict=True)):
             best = ranks.best_distance(order, p, 1.0, 0.0)[:SHOWN]
             weights = expected_risk.triplet_weights(label_probabilities(SAMPLES, 2, p), 0, order, easy=True)
             force = weights[0, 1:SHOWN] - weights[1:SHOWN, 0]
             force[np.abs(force) < 1e-12] = 0
             for loss, first, y in (("margin", 1, best), ("triplet", 2, np.sign(force))):
                 x, y = np.arange(first, SHOWN + 1), y + 0.16 * (1 - index)
-                for name, shown, face in (("", own, shade), ("other group, ", ~own, style.PAPER)):
+                for name, shown, face in (("", own, shade), ("other group, ", ~own, figures.PAPER)):
                     dots = {"color": shade, "markerfacecolor": face} | ({"label": ""} if name else {})
                     chosen = shown[first - 1 :]
                     found.append(Series(f"{loss}, {title}", f"{name}p = {p:g}", x[chosen], y[chosen], "o", **dots))
@@ -118,7 +117,7 @@ def _places() -> tuple[Figure, pd.DataFrame]:
     grid[1, 0].set_ylim(-1.5, 1.5)
     grid[0, 0].set_xticks([1, 4, 8, 12, 16])
     grid[0, 0].legend(frameon=False, fontsize=8, loc="center right")
-    figure.supxlabel("place in the neighbour order", color=style.MUTED, fontsize=9)
+    figure.supxlabel("place in the neighbour order", color=figures.MUTED, fontsize=9)
     return figure, frame
 
 
@@ -127,14 +126,14 @@ def _pulled() -> tuple[Figure, pd.DataFrame]:
     margin, triplet, many = figure.subplots(1, 3)
     chances = np.linspace(0.52, 0.95, 44)
     found = [
-        Series("claim 3: M", "least", chances, [ranks.pulled_up_to(p) for p in chances], color=style.BLUE),
-        Series("claim 3: M", "proof", chances, [ranks.proven_for_margin(p) for p in chances], ":", color=style.BLUE),
+        Series("claim 3: M", "least", chances, [ranks.pulled_up_to(p) for p in chances], color=figures.BLUE),
+        Series("claim 3: M", "proof", chances, [ranks.proven_for_margin(p) for p in chances], ":", color=figures.BLUE),
     ]
-    for place, shade in zip(PLACES, style.THREE, strict=True):
+    for place, shade in zip(PLACES, figures.THREE, strict=True):
         least, proof = zip(*(beyond(float(p), place) for p in chances[::3]), strict=True)
         found.append(Series("claim 4: M", f"place {place}", chances[::3], least, color=shade))
         found.append(Series("claim 4: M", f"proof, place {place}", chances[::3], proof, ":", color=shade, label=""))
-    for p, shade in zip(CHANCES, style.THREE, strict=True):
+    for p, shade in zip(CHANCES, figures.THREE, strict=True):
         pulled = [ranks.pulled_by_all_triples(n, p) for n in MANY]
         found.append(Series("pulled by all triples", f"p = {p:g}", MANY, pulled, "o-", color=shade))
     frame = draw((margin, triplet, many), found)

@@ -8,11 +8,9 @@ from functools import cache
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report import reference_values
-from dml.report.figures import style
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures, reference_values
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import stability
 from papers.verdict_statements import stated
 
@@ -103,11 +101,11 @@ def _figure(tests: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8.2, 3.0), layout="constrained")
     axes = figure.subplots()
     for place, row in enumerate(tests.to_dict("records")):
-        shade = style.BLUE if row["p"] < LEVEL else style.VERMILION
-        face = shade if row["p"] < LEVEL else style.PAPER
+        shade = figures.BLUE if row["p"] < LEVEL else figures.VERMILION
+        face = shade if row["p"] < LEVEL else figures.PAPER
         axes.plot([row["gain low"], row["gain high"]], [place] * 2, color=shade, linewidth=2.4, solid_capstyle="butt")
         axes.plot(row["gain"], place, "o", color=shade, markerfacecolor=face, markersize=6)
-    axes.axvline(0, color=style.MUTED, linewidth=1)
+    axes.axvline(0, color=figures.MUTED, linewidth=1)
     axes.set_yticks(range(len(tests)), list(tests["case"]))
     axes.set_ylim(len(tests) - 0.4, -0.6)
     axes.set_xlabel("gain in R@1 (points)")

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers import free_points
 from papers.eps.theory import clean_risk
 from papers.verdict_statements import stated
@@ -148,18 +147,18 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     for index, (axes, (title, gap)) in enumerate(zip(panels, least.items(), strict=True)):
         free = risks[:, :, index] < NONE
         edge = np.where(free.any(axis=1), diameters[free.shape[1] - 1 - free[:, ::-1].argmax(axis=1)], np.nan)
-        axes.fill_between(gaps, 0, edge, color=style.GREEN, alpha=0.3, linewidth=0)
-        found.append(Series(title, "printed condition holds below", gaps, gaps + 2, "--", color=style.VERMILION))
-        thick = {"color": style.GREEN, "linewidth": 4 if gap is None else 1, "clip_on": False}
+        axes.fill_between(gaps, 0, edge, color=figures.GREEN, alpha=0.3, linewidth=0)
+        found.append(Series(title, "printed condition holds below", gaps, gaps + 2, "--", color=figures.VERMILION))
+        thick = {"color": figures.GREEN, "linewidth": 4 if gap is None else 1, "clip_on": False}
         found.append(Series(title, "computed risk is 0 up to", gaps, edge, **thick))
         if gap is not None:
-            found.append(Series(title, "corrected condition holds below", [gap, 4], [0, 4 - gap], color=style.INK))
-        point = {"color": style.VERMILION, "clip_on": False, "zorder": 3}
+            found.append(Series(title, "corrected condition holds below", [gap, 4], [0, 4 - gap], color=figures.INK))
+        point = {"color": figures.VERMILION, "clip_on": False, "zorder": 3}
         found.append(Series(title, "all samples at one point", 0, 0, "o", **point))
         axes.set_xlim(0, 4)
         axes.set_ylim(0, 4)
         axes.set_aspect("equal")
     frame = draw(panels, found, fontsize=8.5)
-    figure.supxlabel("gap between the classes (alpha)", color=style.MUTED, fontsize=9)
-    figure.supylabel("diameter of a class (alpha)", color=style.MUTED, fontsize=9)
+    figure.supxlabel("gap between the classes (alpha)", color=figures.MUTED, fontsize=9)
+    figure.supylabel("diameter of a class (alpha)", color=figures.MUTED, fontsize=9)
     return figure, frame

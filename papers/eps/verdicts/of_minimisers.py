@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import collapse, expected_risk, minimisers
 
 ALPHA = 0.2

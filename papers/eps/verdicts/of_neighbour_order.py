@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.eps.theory import ranks
 
 CHANCES = (0.6, 0.8, 0.95)  # p of the figures

@@ -8,17 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph, folded
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
+from dml.report.sections import TheoryVerdict
 from papers.histogram.theory import reverse_order
 from papers.histogram.theory.quadruplet_cost import costs
 from papers.histogram.verdicts import of_histogram as computed
 from papers.verdict_statements import stated
 
-LOOKS = ((style.VERMILION, "s"), (style.BLUE, "o"), (style.GREEN, "^"))
+LOOKS = ((figures.VERMILION, "s"), (figures.BLUE, "o"), (figures.GREEN, "^"))
 
 
 class HistogramEstimate:
@@ -95,11 +94,11 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
         found.append(Series(bias, str(name), own["step"], own["bias"], marker, color=colour))
         found.append(Series(bias, f"{name}, line", own["step"], own["predicted"], color=colour, linewidth=1))
     exact = np.concatenate(reverse_order.differences(computed.small(), 21))
-    for name, colour, marker in (("printed", style.VERMILION, "x"), ("corrected", style.BLUE, "o")):
+    for name, colour, marker in (("printed", figures.VERMILION, "x"), ("corrected", figures.BLUE, "o")):
         gradient = np.concatenate(reverse_order.gradient(computed.small(), 21, name == "printed"))
         found.append(Series("dL/ds", name, exact, gradient, marker, color=colour, markersize=4))
     points = draw((left, middle, right), found)
-    left.axhline(1, color=style.MUTED, linewidth=0.8)
+    left.axhline(1, color=figures.MUTED, linewidth=0.8)
     left.set_xscale("log")
     left.set_xticks([11, 51, 201, 1001], ["11", "51", "201", "1001"])
     left.minorticks_off()

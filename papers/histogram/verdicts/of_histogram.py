@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.histogram.theory import reverse_order, similarity_laws
 from papers.histogram.theory.quadruplet_cost import costs
 from papers.histogram.theory.reverse_order import Similarities

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
+from dml.report import figures
+from dml.report.figures import Series, draw
 from papers.loop.theory.own_class import Counterexample
 
 TITLES = ("equal eigenvalues, flat", "rotations of one law, sphere", "cap beyond a half sphere")
@@ -44,7 +44,7 @@ def _flat(axes: Axes, example: Counterexample) -> None:
 
 def _ellipses(example: Counterexample) -> Iterator[Series]:
     around = np.linspace(0, 2 * np.pi, 121)
-    for law, colour, name in ((example.first, style.BLUE, "blue"), (example.second, style.VERMILION, "red")):
+    for law, colour, name in ((example.first, figures.BLUE, "blue"), (example.second, figures.VERMILION, "red")):
         covariance = np.linalg.inv(law.a)
         mean, spread = covariance @ law.b, np.sqrt(np.diag(covariance))  # the axes are the coordinates'
         for times in (1, 2):
@@ -62,18 +62,18 @@ def _sphere(axes: Axes, example: Counterexample) -> None:
     ratio[x**2 + y**2 > 1] = np.nan
     _shade(axes, x, y, ratio)
     if np.any(example.first.a != example.second.a):
-        for law, colour in ((example.first, style.BLUE), (example.second, style.VERMILION)):
+        for law, colour in ((example.first, figures.BLUE), (example.second, figures.VERMILION)):
             log = np.where(np.isnan(ratio), np.nan, law.log(points))
             levels = np.nanmax(log) - np.array([2.0, 0.5])
             axes.contour(x, y, log, levels=levels, colors=colour, linewidths=1.1, linestyles="solid")
-    axes.add_patch(Circle((0, 0), 1, fill=False, color=style.MUTED, linewidth=1))
+    axes.add_patch(Circle((0, 0), 1, fill=False, color=figures.MUTED, linewidth=1))
     axes.set_xlim(-1.05, 1.05)
     axes.set_ylim(-1.05, 1.05)
 
 
 def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, ratio: np.ndarray) -> None:
-    axes.contourf(x, y, ratio, levels=[0, np.nanmax(ratio)], colors=[style.BLUE], alpha=0.16)
-    axes.contour(x, y, ratio, levels=[0], colors=style.MUTED, linewidths=1)
+    axes.contourf(x, y, ratio, levels=[0, np.nanmax(ratio)], colors=[figures.BLUE], alpha=0.16)
+    axes.contour(x, y, ratio, levels=[0], colors=figures.MUTED, linewidths=1)
 
 
 def _way(title: str, example: Counterexample) -> Iterator[Series]:
@@ -82,9 +82,9 @@ def _way(title: str, example: Counterexample) -> Iterator[Series]:
     path = (1 - way) * example.start + way * example.end
     if path.shape[1] == 3:
         path /= np.linalg.norm(path, axis=1, keepdims=True)
-    yield Series(title, "way", *path.T[:2], color=style.INK, linewidth=1.4)
+    yield Series(title, "way", *path.T[:2], color=figures.INK, linewidth=1.4)
     for name, point in (("start", example.start), ("end", example.end)):
-        look = {"color": style.BLUE, "markersize": 7, "markeredgecolor": style.PAPER}
+        look = {"color": figures.BLUE, "markersize": 7, "markeredgecolor": figures.PAPER}
         yield Series(title, name, point[0], point[1], "o", **look)
-    look = {"color": style.VERMILION, "markersize": 9, "zorder": 4, "markeredgecolor": style.PAPER}
+    look = {"color": figures.VERMILION, "markersize": 9, "zorder": 4, "markeredgecolor": figures.PAPER}
     yield Series(title, "middle", example.middle[0], example.middle[1], "X", **look)

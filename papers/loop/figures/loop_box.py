@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
-from dml.report.figures.series import Series, draw
+from dml.report import figures
+from dml.report.figures import PercentTicks, Series, draw
 from papers.loop.theory.cases import Box, tangents
 from papers.loop.theory.printed_formulas import SIGNS, Printed
 
@@ -36,18 +35,18 @@ def _objective(axes: Axes, box: Box) -> pd.DataFrame:
     alpha, beta = np.meshgrid(grid, grid)
     value = box.value(alpha, beta)
     levels = np.linspace(value.min(), value.max(), 13)
-    axes.contour(alpha, beta, value, levels=levels, colors=style.CONTEXT, linewidths=0.9, linestyles="solid")
+    axes.contour(alpha, beta, value, levels=levels, colors=figures.CONTEXT, linewidths=0.9, linestyles="solid")
     for level in levels[1:7]:  # layers of one colour, because the dark version exchanges only known colours
-        axes.contourf(alpha, beta, value, levels=[value.min() - 1, level], colors=[style.BLUE], alpha=0.09)
+        axes.contourf(alpha, beta, value, levels=[value.min() - 1, level], colors=[figures.BLUE], alpha=0.09)
     alpha0, beta0 = float(box.alpha0[0]), float(box.beta0[0])
     around, title = ([0, alpha0, alpha0, 0, 0], [0, 0, beta0, beta0, 0]), "interior solutions of one pair of arcs"
-    found = [Series(title, "the box", *around, color=style.INK, linewidth=1.2)]
-    axes.text(alpha0 - 0.06, 0.08, "the box", ha="right", color=style.INK, fontsize=8.5)
+    found = [Series(title, "the box", *around, color=figures.INK, linewidth=1.2)]
+    axes.text(alpha0 - 0.06, 0.08, "the box", ha="right", color=figures.INK, fontsize=8.5)
     roots = [[float(np.arctan(root[0])) % np.pi for root in pair] for pair in tangents(box)]
     for i, j in product(range(2), range(2)):
-        colour, marker = (style.GREEN, "o") if i == j else (style.VERMILION, "X")
+        colour, marker = (figures.GREEN, "o") if i == j else (figures.VERMILION, "X")
         text, place = (SIGNS[i] + SIGNS[j]).replace("-", "\N{MINUS SIGN}"), (roots[0][i], roots[1][j])
-        look = {"color": colour, "markersize": 8, "markeredgecolor": style.PAPER}
+        look = {"color": colour, "markersize": 8, "markeredgecolor": figures.PAPER}
         found.append(Series(title, SIGNS[i] + SIGNS[j], *place, marker, **look))
         axes.annotate(text, place, (8, 5), textcoords="offset points", color=colour, weight="bold")
     frame = draw((axes,), found)
@@ -65,14 +64,14 @@ def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> 
     found, title = [], "random arcs, signs as printed"
     places = np.arange(len(dimensions))
     for shift, key, label, colour in (
-        (-0.19, "none", "no valid case", style.VERMILION),
-        (0.19, "wrong", "wrong distance", style.PURPLE),
+        (-0.19, "none", "no valid case", figures.VERMILION),
+        (0.19, "wrong", "wrong distance", figures.PURPLE),
     ):
         shares = [getattr(each, key) for each in printed]
         found.append(pd.DataFrame({"panel": title, "series": label, "x": dimensions, "y": shares}))
         axes.bar(places + shift, shares, 0.36, color=colour, label=label)
         for place, share in zip(places, shares, strict=True):
-            axes.text(place + shift, share, f"{share:.1%}", ha="center", va="bottom", fontsize=8, color=style.INK)
+            axes.text(place + shift, share, f"{share:.1%}", ha="center", va="bottom", fontsize=8, color=figures.INK)
     axes.set_xticks(places, [f"{size}-d" for size in dimensions])
     axes.yaxis.set_major_formatter(PercentTicks(1))
     axes.grid(visible=False, axis="x")

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
+from dml.report import figures
+from dml.report.figures import Series, draw
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import pair_steps
 from papers.loop.theory.random_arcs import Arcs
@@ -17,7 +17,7 @@ from papers.loop.theory.random_arcs import Arcs
 PLACES = ((-0.2, 0.1), (-0.55, 0.3), (0.1, 0.1), (-0.2, -0.55))  # x1, x2, y1, y2 as seen from above
 NAMES = ("x1", "x2", "y1", "y2")
 SIZE = 0.12  # of the step
-SHAPES = (("o", style.BLUE), ("o", style.BLUE), ("s", style.VERMILION), ("s", style.VERMILION))
+SHAPES = (("o", figures.BLUE), ("o", figures.BLUE), ("s", figures.VERMILION), ("s", figures.VERMILION))
 
 
 def figure() -> tuple[Figure, pd.DataFrame]:
@@ -32,9 +32,9 @@ def figure() -> tuple[Figure, pd.DataFrame]:
         after = pair_steps.step(before, chosen, "plain", SIZE)
         found += _series((*names, "closest points")[case], before, after, chosen)
         for name, place in zip(NAMES, PLACES, strict=True):
-            axes.annotate(name, place, (-4, 7), textcoords="offset points", fontsize=8, color=style.MUTED)
+            axes.annotate(name, place, (-4, 7), textcoords="offset points", fontsize=8, color=figures.MUTED)
         framed = case in (nearest, 9)
-        axes.set_xlabel(_changes(before, after), fontsize=8, color=style.INK)
+        axes.set_xlabel(_changes(before, after), fontsize=8, color=figures.INK)
         axes.set_xlim(-0.72, 0.36)
         axes.set_ylim(-0.74, 0.48)
         axes.set_aspect("equal")
@@ -42,13 +42,16 @@ def figure() -> tuple[Figure, pd.DataFrame]:
         axes.set_yticks([])
         axes.grid(visible=False)
         axes.spines[:].set_visible(True)
-        axes.spines[:].set_color(style.GREEN if framed else style.GRID)
+        axes.spines[:].set_color(figures.GREEN if framed else figures.GRID)
         axes.spines[:].set_linewidth(2.2 if framed else 0.8)
     return drawn, draw(panels, found, fontsize=8.5)
 
 
 def _series(panel: str, before: Arcs, after: Arcs, points: pair_steps.Points) -> Iterator[Series]:
-    for name, start, end, colour in (("x", after.x1, after.x2, style.BLUE), ("y", after.y1, after.y2, style.VERMILION)):
+    for name, start, end, colour in (
+        ("x", after.x1, after.x2, figures.BLUE),
+        ("y", after.y1, after.y2, figures.VERMILION),
+    ):
         yield Series(panel, f"arc {name}1 to {name}2 after", *_way(start, end).T[:2], color=colour, linewidth=1.2)
     for name, old, new, (marker, colour) in zip(NAMES, before, after, SHAPES, strict=True):
         for when, (x, y, _), fill in (("before", old[0], "none"), ("after", new[0], "full")):
@@ -56,7 +59,7 @@ def _series(panel: str, before: Arcs, after: Arcs, points: pair_steps.Points) ->
     for name, weights, ends in (("p1", points[:2], before[:2]), ("p2", points[2:], before[2:])):
         place = weights[0][:, None] * ends[0] + weights[1][:, None] * ends[1]
         x, y, _ = (place / np.linalg.norm(place))[0]
-        yield Series(panel, name, x, y, ".", color=style.INK, markersize=5)
+        yield Series(panel, name, x, y, ".", color=figures.INK, markersize=5)
 
 
 def _way(start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.page.blocks import Block, Drawing, Paragraph, folded
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
+from dml.report.sections import TheoryVerdict
 from papers.loop.figures import loop_box
 from papers.loop.verdicts import of_cases as computed
 from papers.verdict_statements import stated

@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from papers.loop.theory import gain as arc_gain
 from papers.loop.theory.gain import Gain
 
 DIMENSIONS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
-LINES = ((3, style.VERMILION), (16, style.PURPLE), (128, style.GREEN), (512, style.BLUE))  # of the right panel
+LINES = ((3, figures.VERMILION), (16, figures.PURPLE), (128, figures.GREEN), (512, figures.BLUE))  # of the right panel
 SPREADS = (0.1, 0.2, 0.35, 0.55, 0.8, 1.2, 2.0, 5.0)
 TIGHT = 0.8  # the spread of the second line of the left panel
 PAIRS, CLASS_PAIRS = 6_000, 3_000
@@ -98,12 +97,12 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     sizes = np.array(DIMENSIONS)
-    near, dashed = 0.07 / np.sqrt(sizes[1:]), {"color": style.CONTEXT, "linewidth": 1.2}
+    near, dashed = 0.07 / np.sqrt(sizes[1:]), {"color": figures.CONTEXT, "linewidth": 1.2}
     gain, share = "gain over the nearest ends", "share of the distance of the nearest ends"
     found = [Series(gain, "0.07 / sqrt(dimension)", sizes[1:], near, "--", **dashed)]
     for spread, name, colour, look in (
-        (None, "random", style.BLUE, "o-"),
-        (TIGHT, "within classes", style.GREEN, "s-"),
+        (None, "random", figures.BLUE, "o-"),
+        (TIGHT, "within classes", figures.GREEN, "s-"),
     ):
         found.append(Series(gain, name, sizes, [g.mean for g in _dimensions(spread)], look, color=colour))
     for size, colour in LINES:

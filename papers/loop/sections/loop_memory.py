@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.page.blocks import Block, Column, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.loop.theory.synthesis_cost import DIMENSION, PER_CLASS, costs
 from papers.loop.verdicts.of_memory import memory
 from papers.verdict_statements import stated

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.loop.figures import class_regions
 from papers.loop.theory import own_class, own_class_shares
 from papers.loop.theory.own_class import Counterexample

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.page.blocks import Block, Column, Drawing, Folded, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.loop.figures import nine_steps
 from papers.loop.theory.loop_losses import Difference, differences
 from papers.loop.theory.pair_steps import Form

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.page.blocks import Block, Column, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.loop.verdicts.of_time import time, times
 from papers.verdict_statements import stated
 

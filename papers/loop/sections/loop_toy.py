@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
+from dml.report import figures
+from dml.report.figures import Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.statistics import summary
 from papers.loop.theory import loop_toy
 from papers.loop.theory.loop_toy import ARMS, PER_CLASS, STEPS, Run
 
 SCORES = ("seen", "unseen", "inside", "gain")
-COLOURS = {"untrained": style.MUTED, "one end": style.OCHRE, "four ends": style.BLUE, "LoOp": style.VERMILION}
+COLOURS = {"untrained": figures.MUTED, "one end": figures.OCHRE, "four ends": figures.BLUE, "LoOp": figures.VERMILION}
 
 
 class LoopToy:
@@ -60,7 +59,7 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines[:].set_visible(True)
-        axes.spines[:].set_color(style.GRID)
+        axes.spines[:].set_color(figures.GRID)
         axes.grid(visible=False)
     scores.set_xticks(range(len(ARMS)), ["un-\ntrained", "one\nend", "four\nends", "LoOp"], fontsize=8)
     scores.grid(visible=False, axis="x")
@@ -69,7 +68,7 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
 
 def _map(run: Run) -> Iterator[Series]:
     x, y, z = run.embeddings.T
-    for label, (colour, marker) in zip(np.unique(run.labels), style.LOOKS, strict=False):
+    for label, (colour, marker) in zip(np.unique(run.labels), figures.LOOKS, strict=False):
         own = run.labels == label
         look = {"color": colour, "markersize": 3, "alpha": 0.75}
         yield Series(run.arm, f"class {label}", np.arctan2(y, x)[own], z[own], marker, **look)

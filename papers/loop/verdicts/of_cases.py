@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import printed_formulas as arc_printed
 from papers.loop.theory import random_arcs, segments

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.loop.theory.synthesis_cost import POINTS, Cost, combinations, costs
 
 Word = Literal["confirmed", "refuted"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 from papers.loop.theory import gradients as loop_gradients
 from papers.loop.theory import pair_choices, random_arcs
 from papers.loop.theory.gradients import Agreement

@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from dml.report.numbers import percent
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report.sections import TheoryVerdict
 
 FILE = Path(__file__).parents[1] / "loop_time.csv"  # the tables of docs/benchmarks/loop.md
 LITTLE = 0.1  # of a training step

@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.miners.skew import bounds
-from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
+from dml.miners import skew
+from dml.report import figures
+from dml.report.figures import PercentTicks, Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 
 ETAS, GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 CLASSES = 10  # of the finite case
@@ -40,8 +38,8 @@ class Bounds:
 
 
 def _table() -> Table:
-    rows = [("triplet", f"eta = {e:g}", bounds.hinge(e), bounds.hinge(e, CLASSES)) for e in ETAS]
-    rows += [("marginal", f"gamma = {g:g}", bounds.marginal(g), bounds.marginal(g, CLASSES)) for g in GAMMAS]
+    rows = [("triplet", f"eta = {e:g}", skew.hinge(e), skew.hinge(e, CLASSES)) for e in ETAS]
+    rows += [("marginal", f"gamma = {g:g}", skew.marginal(g), skew.marginal(g, CLASSES)) for g in GAMMAS]
     columns = (
         Column("loss", "Loss", "name"),
         Column("skew", "Skew of the sampling", "name"),
@@ -56,8 +54,8 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     etas, gammas, found = np.geomspace(1, 10, 60), np.linspace(0, 1, 60), []
-    for k, shade, name in ((None, style.BLUE, "many classes"), (CLASSES, style.VERMILION, f"{CLASSES} classes")):
-        hinge, marginal = [bounds.hinge(eta, k) for eta in etas], [bounds.marginal(gamma, k) for gamma in gammas]
+    for k, shade, name in ((None, figures.BLUE, "many classes"), (CLASSES, figures.VERMILION, f"{CLASSES} classes")):
+        hinge, marginal = [skew.hinge(eta, k) for eta in etas], [skew.marginal(gamma, k) for gamma in gammas]
         found.append(Series("triplet loss with hinge and mining", name, etas, hinge, color=shade))
         found.append(Series("marginal loss", name, gammas, marginal, color=shade))
     frame = draw((left, right), found)

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks, label_ends
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import figures
+from dml.report.figures import PercentTicks, Series, draw, label_ends
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.noise.theory import pair_noise
 from papers.verdict_statements import stated
 
@@ -117,7 +115,7 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     plus, minus, found = "q+: a positive pair becomes negative", "q-: a negative pair becomes positive", []
-    for k, shade in zip(CLASSES, style.THREE, strict=True):
+    for k, shade in zip(CLASSES, figures.THREE, strict=True):
         name, simulated = f"K = {k}", [_simulated(p, k) for p in SIMULATED]
         printed = [pair_noise.positive_to_negative(p, k, printed=True) for p in RATES]
         found += [
@@ -135,7 +133,7 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.yaxis.set_major_formatter(PercentTicks(1))
         axes.grid(visible=False, axis="x")
-        ends = [(function(RATES[-1], k), f"K = {k}", shade) for k, shade in zip(CLASSES, style.THREE, strict=True)]
+        ends = [(function(RATES[-1], k), f"K = {k}", shade) for k, shade in zip(CLASSES, figures.THREE, strict=True)]
         label_ends(axes, ends, RATES[-1])
-    figure.supxlabel("share of labels that are wrong", color=style.MUTED, fontsize=9)
+    figure.supxlabel("share of labels that are wrong", color=figures.MUTED, fontsize=9)
     return figure, frame

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.miners.skew import bounds
-from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
-from dml.report.figures.series import Series, draw
-from dml.report.page.blocks import Block, Drawing, Paragraph
-from dml.report.page.tables import Column, Table
-from dml.report.sections.protocols import TheoryVerdict
+from dml.miners import skew
+from dml.report import figures
+from dml.report.figures import PercentTicks, Series, draw
+from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from dml.report.sections import TheoryVerdict
 from papers.noise.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
 from papers.verdict_statements import stated
 
@@ -53,9 +51,9 @@ def _table() -> Table:
     rows = [
         {
             "K": k,
-            "bound": bounds.unhinged(k),
-            "eps": 1 - bounds.unhinged(k),
-            "root": (1 - bounds.unhinged(k)) * np.sqrt(k),
+            "bound": skew.unhinged(k),
+            "eps": 1 - skew.unhinged(k),
+            "root": (1 - skew.unhinged(k)) * np.sqrt(k),
             "balanced": 1 - 1 / k,
         }
         for k in CLASSES
@@ -74,16 +72,16 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, *pair = figure.subplots(1, 3)
     classes = np.unique(np.geomspace(2, CLASSES[-1], 60).astype(int))
-    title, unhinged = "tolerated noise rate", [bounds.unhinged(int(k)) for k in classes]
+    title, unhinged = "tolerated noise rate", [skew.unhinged(int(k)) for k in classes]
     found = [
-        Series(title, "weight 1/K", classes, unhinged, color=style.BLUE),
-        Series(title, "1 - 1/sqrt(K)", classes, 1 - 1 / np.sqrt(classes), ":", color=style.BLUE, label=""),
-        Series(title, "1/(K - 1): risk constant", classes, 1 - 1 / classes, color=style.VERMILION),
+        Series(title, "weight 1/K", classes, unhinged, color=figures.BLUE),
+        Series(title, "1 - 1/sqrt(K)", classes, 1 - 1 / np.sqrt(classes), ":", color=figures.BLUE, label=""),
+        Series(title, "1/(K - 1): risk constant", classes, 1 - 1 / classes, color=figures.VERMILION),
     ]
     for balanced, name in ((False, "1/K"), (True, "1/(K - 1)")):
         best, title = [best_found(p, balanced) for p in RATES], f"distances, weight {name}"
-        found.append(Series(title, "between classes", RATES, [f.between for f in best], "o-", color=style.BLUE))
-        found.append(Series(title, "within a class", RATES, [f.within for f in best], "s-", color=style.VERMILION))
+        found.append(Series(title, "between classes", RATES, [f.between for f in best], "o-", color=figures.BLUE))
+        found.append(Series(title, "within a class", RATES, [f.within for f in best], "s-", color=figures.VERMILION))
     frame = draw((left, *pair), found)
     left.set_xscale("log")
     left.minorticks_off()
@@ -91,8 +89,8 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     left.set_xlabel("classes")
     left.yaxis.set_major_formatter(PercentTicks(1))
     left.legend(frameon=False, loc="lower right", fontsize=8)
-    for axes, mark in zip(pair, (bounds.unhinged(TRIED), 1 - 1 / TRIED), strict=True):
-        axes.axvline(mark, linestyle="--", color=style.MUTED, linewidth=1)
+    for axes, mark in zip(pair, (skew.unhinged(TRIED), 1 - 1 / TRIED), strict=True):
+        axes.axvline(mark, linestyle="--", color=figures.MUTED, linewidth=1)
         axes.set_xlabel("share of wrong labels")
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.set_ylim(-0.08, 2)

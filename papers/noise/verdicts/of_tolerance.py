@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from dml.miners.skew import bounds
-from dml.report.sections.protocols import TheoryVerdict
+from dml.miners import skew
+from dml.report.sections import TheoryVerdict
 from papers.noise.theory import unhinged
 
 CLASSES = (2, 3, 10, 100, 1000, 11318)  # the last: those of Stanford Online Products
@@ -34,8 +34,8 @@ def _simplex(p: float, balanced: bool) -> bool:
 @cache
 def proposition_1() -> TheoryVerdict:
     """Confirmed if descents end at the simplex below the bound, elsewhere above, and eps(K) falls to 0.01."""
-    eps = {k: 1 - bounds.unhinged(k) for k in CLASSES}
-    bound = bounds.unhinged(TRIED)
+    eps = {k: 1 - skew.unhinged(k) for k in CLASSES}
+    bound = skew.unhinged(TRIED)
     below = all(_simplex(p, balanced=False) for p in RATES if p < bound)
     above = [p for p in RATES if p > bound and best_found(p, balanced=False).between < NEAR]
     balanced = all(_simplex(p, balanced=True) for p in RATES)

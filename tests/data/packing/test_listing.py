@@ -8,7 +8,7 @@ from small_archives import quiet
 
 from dml.data import DataError
 from dml.data.packing.listing import list_images
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 
 
 class Broken(SourceDefaults):

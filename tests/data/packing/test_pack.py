@@ -9,7 +9,7 @@ from small_archives import quiet
 
 from dml.data import DataError, sources
 from dml.data.packing import content_digest, open_packed, pack, packed_id, packer
-from dml.data.packing.streaming import CHUNK
+from dml.data.packing.listing import CHUNK
 
 
 def test_what_is_packed(tmp_path):

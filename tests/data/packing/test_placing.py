@@ -16,7 +16,7 @@ from small_archives import quiet
 from dml import files
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
-from dml.data.packing.array_file import PackWriter
+from dml.data.packing.packer import PackWriter
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +90,7 @@ def test_a_killed_process_leaves_nothing_that_looks_complete_and_the_next_one_cl
         from pathlib import Path
         from made_source import Made, arrays
         from dml.data.packing import pack
-        from dml.data.packing.array_file import PackWriter
+        from dml.data.packing.packer import PackWriter
         write = PackWriter.write
         def die(self, pixels):
             if self.count == 3:

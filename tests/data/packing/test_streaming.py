@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dml.data.packing.streaming import CHUNK, ordered
+from dml.data.packing.listing import CHUNK, ordered
 
 
 class Stop(Exception):

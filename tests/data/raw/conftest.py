@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dml.data.raw import http as http_module
+from dml.data.raw import download as http_module
 
 
 class Server(http.server.ThreadingHTTPServer):

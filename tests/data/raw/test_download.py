@@ -12,9 +12,9 @@ from PIL import Image
 from small_archives import quiet
 
 from dml.data import DataError
-from dml.data.packing import check_content, content, content_digest
+from dml.data.packing import check_content, content_digest, opening
 from dml.data.raw import Archive, download, fetch
-from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._files import SourceDefaults
 
 
 def picture(value):
@@ -204,7 +204,7 @@ def test_a_doubtful_archive_is_deleted_after_any_error(error, tmp_path, mirrored
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(content, "list_images", broken)
+        patch.setattr(opening, "list_images", broken)
         with pytest.raises(error):
             fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
     assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}

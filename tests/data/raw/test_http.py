@@ -9,8 +9,8 @@ import pytest
 from small_archives import quiet
 
 from dml.data import DataError
-from dml.data.raw import http
-from dml.data.raw.http import Unavailable, get
+from dml.data.raw import download
+from dml.data.raw.download import Unavailable, get
 
 
 def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
@@ -125,7 +125,7 @@ def test_an_error_of_the_disk_is_not_retried(server, tmp_path, monkeypatch):
     def full(*arguments, **keywords):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(http, "open", full, raising=False)
+    monkeypatch.setattr(download, "open", full, raising=False)
     with pytest.raises(DataError, match=r"a\.zip\.part: no space left on the disk"):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert len(server.requests) == 1

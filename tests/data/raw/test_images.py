@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.cli.vectors import image_files as given_files
+from dml.cli.models import image_files as given_files
 from dml.data.packing import decoding
-from dml.data.raw import image_files, images
+from dml.data.raw import image_files, walking
 from dml.data.sources import Imagefolder
 
 
@@ -23,7 +23,7 @@ def without_heic(monkeypatch):
 
 
 def forget():
-    images.suffixes.cache_clear()
+    walking.suffixes.cache_clear()
     decoding._formats.cache_clear()
 
 

@@ -10,7 +10,7 @@ from small_archives import Small, quiet
 from dml.data import DataError
 from dml.data.packing import of_vectors, open_packed, pack
 from dml.data.sources import Features
-from dml.data.sources._vectors import has_vectors, read_vectors
+from dml.data.sources._table import has_vectors, read_vectors
 
 FINE = ("wren", "wren", "owl", "owl", "jay", "jay")
 

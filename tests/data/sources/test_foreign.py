@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dml.data import sources
-from dml.data._members import members
+from dml.discovery import members
 from dml.protocols import Source
 
 

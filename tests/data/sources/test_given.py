@@ -147,7 +147,7 @@ def test_a_class_that_was_given_to_no_image():
 def test_the_rates_of_the_real_file():
     """40.2% of the fine labels are wrong, 26.4% of the coarse ones."""
     given = pd.read_csv(SHARED / "cifar100n" / "cifar100n.csv")
-    from dml.data.sources._given import read_given
+    from dml.data.sources.cifar100 import read_given
 
     own = {level: given[f"clean_{level}"].tolist() for level in ("fine", "coarse")}
     found = read_given(SHARED / "cifar100n" / "cifar100n.csv", own, {"fine": 100, "coarse": 20})

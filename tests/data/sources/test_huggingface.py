@@ -12,7 +12,7 @@ from small_archives import Row, Small, quiet
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack
 from dml.data.sources import Huggingface, _hub
-from dml.data.sources._columns import numbered
+from dml.data.sources._hub import numbered
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dml.data import DataError
-from dml.data.sources._labels import labels
+from dml.data.sources._table import labels
 from dml.tables import LARGEST, integer
 
 

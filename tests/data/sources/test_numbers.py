@@ -6,7 +6,7 @@ from scipy.ndimage import map_coordinates
 from sklearn.datasets import load_digits
 from small_archives import Row, Small
 
-from dml.data import class_splits, splits
+from dml.data import splits
 from dml.data.sources import Numbers
 from dml.data.sources import numbers as module
 
@@ -62,7 +62,7 @@ def test_apart_no_fold_tests_handwriting_that_it_trains_on(monkeypatch):
     inked = np.array([image.any() for image in records["image"]])
     index = records[["fine", "coarse", "part"]].assign(index=np.arange(len(records)))
     tested = []
-    for split in [splits.make(index, source), *class_splits.make(index, source, 4, folds=True)]:
+    for split in [splits.make(index, source), *splits.make_several(index, source, 4, folds=True)]:
         final = split["final"].to_numpy()
         assert inked[final == "train"].all()
         assert not inked[final == "test"].any()

@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from dml.evaluation.clustering import contingency
-from dml.evaluation.metrics.f1 import F1
+from dml.evaluation.metrics.scores import F1
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
 from dml.evaluation.clustering import contingency
-from dml.evaluation.metrics.ami import Ami
-from dml.evaluation.metrics.nmi import Nmi
+from dml.evaluation.metrics.scores import Ami, Nmi
 
 pytestmark = pytest.mark.parametrize(
     ("metric", "reference"),

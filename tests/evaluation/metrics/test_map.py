@@ -3,8 +3,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from dml.evaluation import evaluate
-from dml.evaluation.metrics.map import Map
-from dml.evaluation.relevance import Hits
+from dml.evaluation.metrics.scores import Map
+from dml.evaluation.ranking import Hits
 
 
 def test_by_hand():

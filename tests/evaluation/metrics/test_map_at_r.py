@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from dml.evaluation import evaluate
-from dml.evaluation.metrics.map_at_r import MapAtR
-from dml.evaluation.relevance import Hits
+from dml.evaluation.metrics.scores import MapAtR
+from dml.evaluation.ranking import Hits
 
 
 def test_divides_by_r_and_looks_no_farther():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dml.evaluation import _pairs, evaluate
+from dml.evaluation import _evaluate, evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_it_is_scikit_learns(case, monkeypatch, normalize, masked, with_cameras)
     if with_cameras:
         given["cameras"] = draw.integers(-1, 3, size=len(x))
     expected = reference(x, labels, normalize=normalize, **given)
-    monkeypatch.setattr(_pairs, "CHUNK", 1000)  # several blocks
+    monkeypatch.setattr(_evaluate, "CHUNK", 1000)  # several blocks
     found = evaluate(x, {"a": labels, "b": labels % 2}, ["pair_auc", "recall@1"], normalize=normalize, **given)
     assert found["a/pair_auc"] == pytest.approx(expected, abs=1e-5)
     if not with_cameras:

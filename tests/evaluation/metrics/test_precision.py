@@ -1,7 +1,7 @@
 import numpy as np
 
-from dml.evaluation.metrics.precision import Precision
-from dml.evaluation.relevance import Hits
+from dml.evaluation.metrics.scores import Precision
+from dml.evaluation.ranking import Hits
 
 
 def test_share_of_the_nearest():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dml.evaluation.metrics.recall import Recall
-from dml.evaluation.relevance import Hits
+from dml.evaluation.metrics.scores import Recall
+from dml.evaluation.ranking import Hits
 
 # Three queries: hits at ranks 2 and 3; none found; at rank 1.
 HITS = Hits(np.array([0, 0, 2]), np.array([2, 3, 1]), np.array([1, 2, 1]), np.array([2, 4, 1]))

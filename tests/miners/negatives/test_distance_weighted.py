@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dml.miners import build
-from dml.miners.negatives.distance_weighted import DistanceWeighted
+from dml.miners.negatives.policies import DistanceWeighted
 
 pytestmark = pytest.mark.slow
 

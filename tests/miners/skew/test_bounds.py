@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dml.miners.skew import bounds, eta
+from dml.miners import skew as bounds
+from dml.miners import skew as eta
 from papers.noise.theory import pair_noise
 
 
@@ -43,7 +44,7 @@ def test_infinitely_many_classes_give_the_papers_formulas():
 
 @pytest.mark.parametrize("classes", [None, 10])
 def test_the_interval_of_eta_gives_that_of_the_bound(classes):
-    skew = eta.estimate(np.array([3000, 4000, 3000]), np.array([1000, 4000, 5000]))
+    skew = eta.estimate_eta(np.array([3000, 4000, 3000]), np.array([1000, 4000, 5000]))
     found = bounds.interval(skew, classes)
     assert found == (bounds.hinge(skew.eta, classes), bounds.hinge(skew.high, classes), bounds.hinge(skew.low, classes))
     assert found.low < found.bound < found.high

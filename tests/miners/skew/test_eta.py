@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dml.miners.skew import bounds, eta
+from dml.miners import skew as bounds
+from dml.miners import skew as eta
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ FAR = skewed(np.where(np.cumsum(UNIFORM) > 0.8, 6.0, 0.5))
 @pytest.mark.parametrize("size", [300, 3000, 30_000, 300_000])
 def test_uniform_draws_have_no_skew(size):
     """Also in the bound: uniform drawing tolerates any rate, and the interval must say so."""
-    skews = [eta.estimate(counts, UNIFORM) for counts in drawn(UNIFORM, size, 300)]
+    skews = [eta.estimate_eta(counts, UNIFORM) for counts in drawn(UNIFORM, size, 300)]
     found = np.array([skew.eta for skew in skews])
     assert np.mean([skew.low <= 1 <= skew.high for skew in skews]) >= 0.95
     assert 1 <= found.mean() < 1.03
@@ -48,7 +49,7 @@ def test_uniform_draws_have_no_skew(size):
 @pytest.mark.parametrize("law", [STEP, WEAK, MIDDLE, FAR], ids=["step", "weak", "middle", "far"])
 def test_a_known_skew_is_covered(law, size):
     probabilities, truth = law
-    skews = [eta.estimate(counts, UNIFORM) for counts in drawn(probabilities, size, 300, seed=1)]
+    skews = [eta.estimate_eta(counts, UNIFORM) for counts in drawn(probabilities, size, 300, seed=1)]
     assert np.mean([skew.low <= truth <= skew.high for skew in skews]) >= 0.93
     assert np.mean([skew.eta for skew in skews]) == pytest.approx(truth, rel=0.03)
     assert all(skew.low <= skew.eta <= skew.high for skew in skews)
@@ -58,14 +59,14 @@ def test_a_known_skew_is_covered(law, size):
 
 
 def test_the_ratio_of_every_bin():
-    skew = eta.estimate(np.array([3000, 4000, 3000]), np.array([1000, 4000, 5000]))
+    skew = eta.estimate_eta(np.array([3000, 4000, 3000]), np.array([1000, 4000, 5000]))
     assert skew.ratio == pytest.approx([3.0, 1.0, 0.6])
     assert skew.eta == pytest.approx(3.0, rel=0.01)
     assert skew.low < 3.0 < skew.high
 
 
 def test_sparse_bins_are_joined_with_their_neighbours():
-    skew = eta.estimate(np.array([3, 5000, 5000, 0]), np.array([1, 50000, 50000, 0]))
+    skew = eta.estimate_eta(np.array([3, 5000, 5000, 0]), np.array([1, 50000, 50000, 0]))
     assert skew.eta < 1.02
     assert skew.ratio[0] == skew.ratio[1]
     assert skew.ratio[2] == skew.ratio[3]
@@ -74,7 +75,7 @@ def test_sparse_bins_are_joined_with_their_neighbours():
 def test_draws_from_sparse_bins_are_not_lost():
     """The hardest negatives lie where uniform drawing has hardly a pair."""
     law = np.array([0.004, 0.004, 0.004, 0.488, 0.5])
-    skew = eta.estimate(np.array([9000, 500, 400, 60, 40]), law)
+    skew = eta.estimate_eta(np.array([9000, 500, 400, 60, 40]), law)
     assert skew.low > 50
 
 
@@ -83,9 +84,9 @@ class TestPooling:
         """Every draw counted four times, as when all positives of an anchor share a negative."""
         law, truth = STEP
         few = [drawn(law, 5000, 5, seed) for seed in range(200)]
-        skews = [eta.estimate(4 * counts, np.tile(UNIFORM, (5, 1))) for counts in few]
+        skews = [eta.estimate_eta(4 * counts, np.tile(UNIFORM, (5, 1))) for counts in few]
         assert np.mean([skew.low <= truth <= skew.high for skew in skews]) >= 0.93
-        independent = eta.estimate(drawn(law, 20_000, 5), np.tile(UNIFORM, (5, 1)))
+        independent = eta.estimate_eta(drawn(law, 20_000, 5), np.tile(UNIFORM, (5, 1)))
         assert skews[0].high - skews[0].low > 1.5 * (independent.high - independent.low)
 
 
@@ -101,4 +102,4 @@ class TestPooling:
 )
 def test_wrong_arguments(counts, uniform, message):
     with pytest.raises(ValueError, match=message):
-        eta.estimate(counts, uniform)
+        eta.estimate_eta(counts, uniform)

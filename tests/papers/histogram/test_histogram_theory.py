@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dml.losses import build
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Table
 from papers.histogram.sections.histogram_estimate import HistogramEstimate
 from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
 from papers.histogram.verdicts import of_histogram as histogram_verdicts

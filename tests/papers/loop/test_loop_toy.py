@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dml.report.page.tables import Table
+from dml.report.page.blocks import Table
 from papers.loop.sections.loop_toy import LoopToy
 from papers.loop.theory import loop_toy
 

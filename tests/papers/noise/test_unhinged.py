@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.miners.skew import bounds
+from dml.miners import skew
 from papers.noise.theory import pair_noise, unhinged
 
 
@@ -26,7 +26,7 @@ def test_the_noisy_risk_is_the_multiplied_clean_one(balanced, p):
 
 @pytest.mark.parametrize("classes", [2, 5, 100, 11318])
 def test_the_bound_is_where_a_multiplier_vanishes(classes):
-    bound = bounds.unhinged(classes)
+    bound = skew.unhinged(classes)
     assert min(unhinged.multipliers(bound, classes)) == pytest.approx(0, abs=1e-9)
     assert min(unhinged.multipliers(bound - 1e-4, classes)) > 0 > min(unhinged.multipliers(bound + 1e-4, classes))
 
@@ -43,7 +43,7 @@ class TestMinimisers:
 
     @pytest.mark.parametrize("classes", [3, 4])
     def test_the_papers_weight(self, classes):
-        bound, corner = bounds.unhinged(classes), np.sqrt(2 * classes / (classes - 1))
+        bound, corner = skew.unhinged(classes), np.sqrt(2 * classes / (classes - 1))
         below, above = (unhinged.minimum(bound + step, classes, 3) for step in (-0.05, 0.05))
         assert (below.within, below.between) == pytest.approx((0, corner), abs=1e-6)
         assert below.risk == pytest.approx(unhinged.simplex_risk(bound - 0.05, classes, 3))

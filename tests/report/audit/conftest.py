@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dml import audit
-from dml.report.audit import write_page
+from dml.audit.page import write_page
 
 HOSTILE = ("</script><script>alert(1)</script>", 'a "quoted", label', "=1+1", "<b>bold</b> & co", "NA")
 

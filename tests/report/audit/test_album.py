@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.report.audit import album as module
-from dml.report.audit.album import BUDGET, LARGE_SIZES, album, encode
+from dml.audit import pictures as module
+from dml.audit.pictures import BUDGET, LARGE_SIZES, album, encode
 
 
 def opened(uri: str) -> Image.Image:

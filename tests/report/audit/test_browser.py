@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dml import audit
-from dml.report.audit import write_page
+from dml.audit.page import write_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 CHECK = """axe.run(document, { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] },

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dml.report.audit import nearest as module
-from dml.report.audit.nearest import nearest, nearest_by_fold
+from dml.audit import pictures as module
+from dml.audit.pictures import nearest, nearest_by_fold
 
 
 @pytest.mark.parametrize("chunk", [40, 1 << 24])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dml import audit
-from dml.report.audit import suspects as module
+from dml.audit import pictures as module
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from dml import audit
-from dml.report.audit import review as review_mode
-from dml.report.audit.album import Album, album
+from dml.audit import page as review_mode
+from dml.audit.pictures import Album, album
 
 
 def payload(bars, review=None):
-    chosen = review_mode.examples(bars.found, bars.plan)
+    chosen = review_mode.class_examples(bars.found, bars.plan)
     small = [row for rows in chosen.values() for row in rows]
     pictures = album(lambda rows: bars.images[rows], bars.plan.rows.tolist(), [], small)
     return review_mode.payload(bars.found, bars.plan, chosen, pictures, lambda row: bars.paths[row], review)
@@ -40,7 +40,7 @@ def test_another_draw_of_the_same_audit_has_another_key(bars):
 
 
 def test_examples_have_the_class_are_trusted_and_are_not_in_the_plan(bars):
-    chosen = review_mode.examples(bars.found, bars.plan)
+    chosen = review_mode.class_examples(bars.found, bars.plan)
     assert set(chosen) == set(bars.plan.given.tolist())
     for given, rows in chosen.items():
         members = np.flatnonzero(bars.labels == given)
@@ -48,7 +48,7 @@ def test_examples_have_the_class_are_trusted_and_are_not_in_the_plan(bars):
         assert set(rows) <= set(members.tolist()) - set(bars.plan.rows.tolist())
         assert not bars.wrong[rows].any()
         assert bars.found.score[rows].max() <= np.quantile(bars.found.score[members], 0.6)
-    assert chosen == review_mode.examples(bars.found, bars.plan)
+    assert chosen == review_mode.class_examples(bars.found, bars.plan)
 
 
 def test_an_earlier_review(bars):

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from synthetic import KEY, of_study
 
-from dml.report.analysis.diagnostics import logged
 from dml.report.analysis.flags import NOT_KNOWN, flags
 from dml.report.claims import paired, reached
+from dml.report.wording import logged
 
 UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
 

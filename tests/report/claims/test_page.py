@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from dml.papers import paper_claims
-from dml.report import claims_page, contents
-from dml.report.sections.protocols import TheoryVerdict
+from dml.report import assembly, claims_page
+from dml.report.sections import TheoryVerdict
 from dml.report.site import build
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ class _Proof:
 @pytest.fixture
 def page(synthetic, tmp_path, monkeypatch, claim, made, asked):
     """The folder of a report of one study that ran and one that did not."""
-    monkeypatch.setattr(contents, "STUDY", ("claims",))
+    monkeypatch.setattr(assembly, "STUDY", ("claims",))
     monkeypatch.setattr("dml.report.site.theory_sections", lambda: [_Proof()])
     eps = {"paper": "eps", "text": ""}
     asked(

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dml import audit
-from dml.sweep.auditing import reviews
+from dml.audit import study
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def audited(tmp_path):
 def take(audited, answers, **options):
     folder, _ = audited
     answers.to_csv(folder / "mine.csv", index=False, **options)
-    return reviews.take_in(folder / "asking", folder / "mine.csv", folder / "done")
+    return study.take_in(folder / "asking", folder / "mine.csv", folder / "done")
 
 
 def test_a_review_is_kept_with_its_plan(audited):
@@ -47,7 +47,7 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert estimate.looks == 12
     found = audit.Audit.load(folder / "done")
     paths = pd.read_csv(folder / "done/audit.csv").sort_values("index")["path"].tolist()
-    kept = reviews.taken(folder / "asking", found, paths)
+    kept = study.taken(folder / "asking", found, paths)
     assert kept is not None
     assert kept.estimate == estimate
     assert kept.answers.loc[0, "label"] == "cat"
@@ -89,7 +89,7 @@ def test_a_review_without_answers_or_columns(audited):
     with pytest.raises(ValueError, match="no column 'answer'"):
         take(audited, answers.drop(columns="answer"))
     with pytest.raises(ValueError, match=r"gone\.csv: no such file"):
-        reviews.read_review(folder / "gone.csv")
+        study.read_review(folder / "gone.csv")
     (folder / "bytes.csv").write_bytes(b"index,answer\n\xff\xfe,right\n")
     with pytest.raises(ValueError, match=r"bytes\.csv: line 2: expected text in UTF-8"):
-        reviews.read_review(folder / "bytes.csv")
+        study.read_review(folder / "bytes.csv")

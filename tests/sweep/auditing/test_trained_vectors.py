@@ -9,14 +9,13 @@ import torch
 from safetensors.torch import load_file
 
 from dml import audit, models
+from dml.audit import images as inputs
+from dml.audit.images import Audited
+from dml.audit.training import TrainedVectors, in_process, over_ray
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
-from dml.sweep.auditing import inputs
-from dml.sweep.auditing.inputs import Audited
-from dml.sweep.auditing.trained_vectors import TrainedVectors
-from dml.sweep.auditing.workers import in_process, over_ray
 from dml.training.frozen import extraction
 
 pytestmark = pytest.mark.slow

@@ -8,14 +8,14 @@ import pytest
 from dml import files
 from dml.config import Study
 from dml.losses import Triplet
-from dml.sweep.cost import estimate as estimating
-from dml.sweep.cost import trial_costs as costs
-from dml.sweep.cost.estimate import Estimate, estimate, kept_models, size_text
-from dml.sweep.cost.timing import Timing, time_steps
-from dml.sweep.inputs.extracting import stored_trainings
+from dml.sweep import cost as estimating
+from dml.sweep import timing as costs
+from dml.sweep.cost import Estimate, estimate, kept_models, size_text
+from dml.sweep.inputs.vectors import stored_trainings
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
+from dml.sweep.timing import Timing, time_steps
 from dml.training.frozen.recipe import features_id, recipe
 
 STUDY = {

@@ -3,7 +3,7 @@
 import pytest
 
 from dml import models
-from dml.sweep.cost.estimate import kept_models
+from dml.sweep.cost import kept_models
 from dml.training.model_files import save_model
 
 IMAGES = {"digits": {"digest": "", "height": 8, "width": 8, "channels": 1}}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dml.config import ResourcesSection
-from dml.sweep.execution import capacity
-from dml.sweep.execution.capacity import Room, check_machine, fits
+from dml.sweep.execution import cluster
+from dml.sweep.execution.cluster import Room, check_machine, fits
 
 NODES = [{"CPU": 4.0, "GPU": 1.0}, {"CPU": 3.0}, {"CPU": 4.0, "GPU": 4.0}]
 
@@ -37,7 +37,7 @@ def nodes(monkeypatch):
     found: list[dict[str, float]] = []
     now = [1000.0]
     monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": node} for node in found])
-    monkeypatch.setattr(capacity.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: now[0])
     found.append({"CPU": 2.0})
     return found, now
 

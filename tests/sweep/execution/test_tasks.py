@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dml.config import ResourcesSection
-from dml.sweep.execution.tasks import in_workers
+from dml.sweep.execution.cluster import in_workers
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from real import alive, prepare
 
-from dml.sweep.execution import places
+from dml.sweep.execution import rendezvous
 from dml.sweep.execution.training import training
 from dml.sweep.plan import specs
 from dml.sweep.run import run_study
@@ -189,23 +189,23 @@ def test_places_of_a_driver_that_died_are_freed(cluster):
 
             return placement_group([worker, worker]).id.hex()
 
-    worker, other = (places.of_sweep({"CPU": 1.0}, sweep) for sweep in ("this", "other"))
+    worker, other = (rendezvous.of_sweep({"CPU": 1.0}, sweep) for sweep in ("this", "other"))
     names = ("dead", "alive")
     drivers = [ray.remote(num_cpus=0)(Driver).remote() for _ in names]
-    groups = [ray.get(d.take.remote(places.marked(worker, name))) for d, name in zip(drivers, names, strict=True)]
+    groups = [ray.get(d.take.remote(rendezvous.marked(worker, name))) for d, name in zip(drivers, names, strict=True)]
     for actor in drivers:
         ray.kill(actor)
     time.sleep(1)
     assert all(placement_group_table()[group]["state"] == "CREATED" for group in groups), "Ray frees them itself now"
-    places.free(worker, ["dead"])
+    rendezvous.free(worker, ["dead"])
     wait(lambda: placement_group_table()[groups[0]]["state"] == "REMOVED")
     assert placement_group_table()[groups[1]]["state"] == "CREATED"
 
-    groups.append(ray.get(ray.remote(num_cpus=0)(Driver).remote().take.remote(places.marked(other, "alive"))))
-    assert places.free(worker) == 1  # all of this sweep, without their names
+    groups.append(ray.get(ray.remote(num_cpus=0)(Driver).remote().take.remote(rendezvous.marked(other, "alive"))))
+    assert rendezvous.free(worker) == 1  # all of this sweep, without their names
     wait(lambda: placement_group_table()[groups[1]]["state"] == "REMOVED")
     assert placement_group_table()[groups[2]]["state"] != "REMOVED"
-    assert places.free(other) == 1
+    assert rendezvous.free(other) == 1
 
 
 def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):

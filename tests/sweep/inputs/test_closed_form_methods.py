@@ -15,7 +15,7 @@ from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
 from dml.evaluation import evaluate
 from dml.files import write_json
-from dml.sweep.champions.train import Wanted, train_champion
+from dml.sweep.champions import Wanted, train_champion
 from dml.sweep.inputs.checking import check
 from dml.training import closed_form
 from dml.training import data as trial_data

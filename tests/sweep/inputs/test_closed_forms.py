@@ -12,7 +12,7 @@ from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.evaluation import augmented, evaluate
-from dml.sweep.inputs.closed_forms import closed_form_scores
+from dml.sweep.inputs.baselines import closed_form_scores
 from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
 from dml.training.free import choose

@@ -9,7 +9,7 @@ from PIL import Image
 
 from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
-from dml.sweep.inputs.data_counts import data_counts
+from dml.sweep.inputs.checking import data_counts
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.sweep.inputs import pixels as module
-from dml.sweep.inputs.pixels import pixels
+from dml.sweep.inputs import vectors as module
+from dml.sweep.inputs.vectors import pixels
 
 
 def packed(height, width, channels=3, count=7):

@@ -10,7 +10,7 @@ import pytest
 from dml import noise
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.sweep.inputs.untrained import untrained_scores
+from dml.sweep.inputs.baselines import untrained_scores
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
 KEY = "test/fine/recall@1"

@@ -11,7 +11,7 @@ import pytest
 import toy
 
 from dml.config import SearchSection
-from dml.snapshots import table
+from dml.snapshots import publishing
 from dml.sweep.plan.cells import paused_at
 from dml.sweep.plan.halving import Halving, Ladder, ladder, promotions
 from dml.sweep.plan.plan import Plan
@@ -352,7 +352,7 @@ def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, le
 def test_a_snapshot_keeps_the_curves_that_halving_compares(study, tmp_path):
     own = study({**HALVING, "trials": 4})
     frame = trials_frame(own, Machine(own, tmp_path, learning).run().plan)
-    curves = [json.loads(curve) for curve in table.rounded(own, frame).query("phase == 'tune'")["curve"]]
+    curves = [json.loads(curve) for curve in publishing.rounded_trials(own, frame).query("phase == 'tune'")["curve"]]
     (expected,) = frame.query("phase == 'tune' and status == 'finished'")["curve"]
     assert curves == [json.loads(expected)]
 

@@ -241,7 +241,7 @@ def test_a_raised_version_changes_the_keys_of_the_trials_that_run_the_part(toy_s
 
 
 def test_a_raised_version_of_another_part_changes_nothing(toy_study, monkeypatch):
-    from dml.losses.softmax import Softmax
+    from dml.losses.classification import Softmax
 
     before = keys.key(spec(toy_study()))
     monkeypatch.setattr(Softmax, "version", 2)

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 import toy
 
-from dml.snapshots import table
+from dml.snapshots import publishing
 from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
+from dml.sweep.store.init_from import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
@@ -142,7 +142,7 @@ def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
     frame = trials_frame(plan.study, plan)
     folder = tmp_path / "results/toys"
     folder.mkdir(parents=True)
-    table.write(table.rounded(plan.study, frame, thin), folder / "trials.parquet")
+    publishing.write_table(publishing.rounded_trials(plan.study, frame, thin), folder / "trials.parquet")
     found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"

@@ -8,7 +8,7 @@ from rich.console import Console
 from simulated import simulate
 
 from dml.sweep.progress.display import SweepProgress
-from dml.sweep.progress.text import line, table
+from dml.sweep.progress.status import line, table
 
 pytestmark = pytest.mark.slow
 

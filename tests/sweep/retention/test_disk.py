@@ -13,12 +13,12 @@ from dml.config import load_study
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import write_text
-from dml.snapshots import table
+from dml.snapshots import publishing
+from dml.sweep import disk
+from dml.sweep.disk import remove, unreferenced
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.retention import disk
-from dml.sweep.retention.disk import remove, unreferenced
-from dml.sweep.retention.models import delete_dropped, record
-from dml.sweep.store.references import References
+from dml.sweep.retention import delete_dropped, record
+from dml.sweep.store.mirror import References
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_a_published_study_refers_to_its_trials(project):
     own = study(project, "toys")
     plan = sweep(project, own)
     frame = pd.read_parquet(project / "results/toys/trials.parquet")
-    table.write(table.rounded(own, frame), project / "docs/results/toys/trials.parquet")
+    publishing.write_table(publishing.rounded_trials(own, frame), project / "docs/results/toys/trials.parquet")
     for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
         (project / path).unlink()
     assert listed(project) == {}

@@ -9,14 +9,13 @@ import pytest
 from simulated import models, simulate, write_model
 
 from dml.files import locked
-from dml.sweep.finishing import Tidying
+from dml.sweep import retention as keeping
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.retention import models as keeping
-from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
-from dml.sweep.store.init_from import InitFromFinder
+from dml.sweep.retention import best_model, delete_dropped, dropped, record
+from dml.sweep.run import Tidying
+from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.mirror import mirrored, owner
-from dml.sweep.store.needed_models import needed_keys, studies_that_start
-from dml.sweep.store.storage_errors import StorageError
+from dml.sweep.store.remote import StorageError
 from dml.sweep.store.trials import TrialStore
 
 pytestmark = pytest.mark.slow
@@ -123,7 +122,7 @@ def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
 KILL = """
 import shutil, sys, time
 from pathlib import Path
-from dml.sweep.retention.models import delete_dropped
+from dml.sweep.retention import delete_dropped
 from dml.sweep.store.trials import TrialStore
 def slowly(folder, **_):
     if Path(folder).exists():
@@ -156,7 +155,7 @@ def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy
     tidying = Tidying(plan, InitFromFinder(tmp_path / "results", tmp_path / "store"), None)
     tidying.now_and_then()
     assert len(models(tmp_path)) == 3, "too early"
-    monkeypatch.setattr("dml.sweep.finishing.TIDY_SECONDS", 0.0)
+    monkeypatch.setattr("dml.sweep.run.TIDY_SECONDS", 0.0)
     tidying.now_and_then()
     whole = [state for state in plan.states if len(state.confirmed) == 2]
     assert (len(whole), len(models(tmp_path))) == (1, 2)

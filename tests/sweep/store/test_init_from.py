@@ -9,7 +9,7 @@ import pytest
 from dml.config import InitFromSection
 from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.store.init_from import InitFromFinder
-from dml.training.init_from import digest
+from dml.training.model_files import digest
 from dml.types import InitFromSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}

@@ -9,8 +9,7 @@ import pytest
 from object_storage import KEY, Proxy
 
 from dml.sweep.store import remote as remote_module
-from dml.sweep.store.remote import Remote
-from dml.sweep.store.storage_errors import StorageError
+from dml.sweep.store.remote import Remote, StorageError
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -11,8 +11,8 @@ from checking import check
 from driver import study
 from object_storage import Proxy, access
 
+from dml.sweep.disk import remove, unreferenced
 from dml.sweep.progress import status
-from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 

@@ -1,0 +1,216 @@
+"""The neighbours' vote on given labels, and near-duplicates whose labels contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml.evaluation import _search
+
+CHUNK = 1 << 21  # numbers in one temporary array
+EXACT_UP_TO = 200_000  # rows; for more, faiss searches an inverted file if it is installed
+LISTS = 4  # times the root of the rows: lists of the inverted file,
+PER_LIST = 50  # vectors that place its centre,
+SEARCHED = (8, 64)  # and lists that are searched: a sixteenth of them, but at least and at most these
+
+
+class Nearest(NamedTuple):
+    """Of a block of rows, the nearest ones, the nearest first."""
+
+    queries: Tensor  # int64 (b,)
+    found: Tensor  # int64 (b, k), rows; -1 where an approximate search found fewer. Most queries find themselves first
+    cosine: Tensor  # float32 (b, k)
+
+
+# unit vectors (b, D), k -> cosines, descending, and places in `rows`: (b, k) each
+Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+
+
+def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0, queries: Tensor | None = None) -> Iterator[Nearest]:
+    """The k nearest of some rows among these rows, block by block. Near ties are in the order of float32 rounding.
+
+    Parameters
+    ----------
+    vectors : float32 (n, D). A zero vector has the cosine 0 to all.
+    rows : int64 (m,), ascending.
+    k : at most m.
+    seed : of the inverted file.
+    queries : int64 (q,), the rows whose nearest are searched; None: all of `rows`.
+    """
+    step = min(len(rows), max(1, CHUNK // max(vectors.shape[1], k)))
+    inverted = len(rows) > EXACT_UP_TO and _search.has_faiss()
+    search = _inverted(vectors, rows, step, seed) if inverted else _tiles(vectors, rows, step)
+    space = vectors.new_empty(step, vectors.shape[1])
+    for asked in (rows if queries is None else queries).split(step):
+        cosine, place = search(unit(vectors, asked, space), k)
+        yield Nearest(asked, torch.where(place >= 0, rows[place.clamp(min=0)], -1), cosine)
+
+
+def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:
+    """Some rows, int64 (b,), divided by their length, in `space` (at least b, D); a zero vector stays zero.
+
+    Fresh arrays of this size for each tile would leave the heap in pieces.
+    """
+    part = torch.index_select(vectors, 0, rows, out=space[: len(rows)])
+    return part.div_(torch.linalg.vector_norm(part, dim=1, keepdim=True).clamp(min=1e-30))
+
+
+def _tiles(vectors: Tensor, rows: Tensor, step: int) -> Search:
+    """All rows are compared, a tile at a time."""
+    space = vectors.new_empty(step, vectors.shape[1])
+
+    def search(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        best = torch.empty(len(queries), 0), torch.empty(len(queries), 0, dtype=torch.int64)
+        squares = queries.square().sum(1, keepdim=True)
+        for start in range(0, len(rows), step):
+            tile = unit(vectors, rows[start : start + step], space)
+            most = min(k, len(tile))
+            backend = _search.choose("auto", tile.device, most)
+            distance, place = _search.search(tile, tile.new_ones(len(tile)), backend, unit=True)(queries, most)
+            cosine = torch.cat([best[0], (squares + 1 - distance) / 2], 1)
+            order = cosine.sort(dim=1, descending=True, stable=True).indices[:, :k]
+            best = cosine.gather(1, order), torch.cat([best[1], place + start], 1).gather(1, order)
+        return best
+
+    return search
+
+
+def _inverted(vectors: Tensor, rows: Tensor, step: int, seed: int) -> Search:
+    """Only the rows of some lists are compared: those whose centres are nearest."""
+    import faiss
+
+    count = int(LISTS * len(rows) ** 0.5)
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(vectors.shape[1]), vectors.shape[1], count, faiss.METRIC_INNER_PRODUCT)
+    index.cp.seed = seed % (1 << 31)
+    sample = rows[torch.arange(size := min(len(rows), PER_LIST * count)) * len(rows) // size]
+    index.train(unit(vectors, sample, vectors.new_empty(len(sample), vectors.shape[1])).numpy())
+    space = vectors.new_empty(step, vectors.shape[1])
+    for part in rows.split(step):
+        index.add(unit(vectors, part, space).numpy())
+    index.nprobe = min(max(count // 16, SEARCHED[0]), SEARCHED[1])
+
+    def search(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        cosine, place = index.search(queries.numpy(), k)
+        return torch.from_numpy(cosine), torch.from_numpy(place)
+
+    return search
+
+
+class Vote(NamedTuple):
+    """What the nearest images say. Images that are not judged have no neighbours and are nobody's neighbour."""
+
+    own: np.ndarray  # float64 (n,): the weights of those neighbours that have the image's given label,
+    weight: np.ndarray  # float64 (n,): and of all its neighbours
+    pairs: np.ndarray  # int64 (p, 2): pairs of images, ascending, that are as similar as `duplicates` or more
+    similarity: np.ndarray  # float64 (p,): their cosines
+
+
+def vote(
+    vectors: Tensor,
+    codes: np.ndarray,
+    trust: np.ndarray,
+    k: int,
+    duplicates: float,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+    queries: np.ndarray | None = None,
+) -> Vote:
+    """The k nearest images by cosine of every judged image, itself left out.
+
+    Parameters
+    ----------
+    vectors : float32 (n, D).
+    codes : int64 (n,), the given class; -1: not judged.
+    trust : float (n,), the weight of each image's vote, such as the probability of its own label.
+    duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
+        have equal vectors.
+    progress : called with the share that is done.
+    queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
+    """
+    rows = torch.from_numpy(np.flatnonzero(codes >= 0))
+    asked = None if queries is None else torch.from_numpy(queries)
+    count = len(rows) if asked is None else len(asked)
+    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    pairs, similarities, done = [], [], 0
+    given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
+    for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), seed, asked):
+        inside = (found >= 0) & (found != images[:, None])
+        inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
+        votes = trusted[found] * inside
+        own[images] = (votes * (given[found] == given[images, None])).sum(1).numpy()
+        weight[images] = votes.sum(1).numpy()
+        row, place = ((cosine >= duplicates) & inside).nonzero(as_tuple=True)
+        first, second = images[row], found[row, place]
+        pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
+        similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
+        done += len(images)
+        if progress is not None:
+            progress(done / count)
+    equal = _equal(vectors)
+    found_pairs = np.concatenate([*pairs, equal])
+    values = np.concatenate([*similarities, np.ones(len(equal))])
+    ranked = np.lexsort((-values, found_pairs[:, 1], found_pairs[:, 0]))
+    found_pairs, values = found_pairs[ranked], values[ranked]
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = (found_pairs[1:] != found_pairs[:-1]).any(axis=1)
+    return Vote(own, weight, found_pairs[new], values[new])
+
+
+def vote_by_fold(
+    vectors: Sequence[Tensor],
+    folds: np.ndarray,
+    fixed: Tensor | None,
+    codes: np.ndarray,
+    trust: np.ndarray,
+    k: int,
+    duplicates: float,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Vote:
+    """As `vote`, but the neighbours of each image are those in the vectors of its fold.
+
+    Parameters
+    ----------
+    vectors : of each fold, float32 (n, D).
+    folds : int64 (n,), the fold, or -1.
+    fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
+        nearly one point; None: there are none.
+    """
+    own, weight, parts = np.zeros(len(codes)), np.zeros(len(codes)), len(vectors) + (fixed is not None)
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress((done + share) / parts)
+
+    for done, space in enumerate(vectors):
+        rows = np.flatnonzero(folds == done)
+        part = vote(space, codes, trust, k, duplicates, seed, report, rows)
+        own[rows], weight[rows] = part.own[rows], part.weight[rows]
+    if fixed is None:
+        return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    done = len(vectors)
+    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates, seed, report)[2:])
+
+
+def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:
+    """Which pairs of near-duplicates have different labels (n,): positions in `vote.pairs`, most similar first."""
+    different = labels[vote.pairs[:, 0]] != labels[vote.pairs[:, 1]]
+    places = np.flatnonzero(different)
+    return places[np.argsort(-vote.similarity[places], kind="stable")]
+
+
+def _equal(vectors: Tensor) -> np.ndarray:
+    """Pairs of images with equal vectors, int64 (p, 2): each with the next one in its group."""
+    array = np.ascontiguousarray(vectors.numpy())
+    keys = array.view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).reshape(-1)
+    hashes = np.fromiter((hash(key.tobytes()) for key in keys), dtype=np.int64, count=len(keys))
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    first, second = order[:-1][same], order[1:][same]
+    equal = np.array([bool((array[a] == array[b]).all()) for a, b in zip(first, second, strict=True)], dtype=bool)
+    pairs = np.stack([first, second], 1)
+    return pairs[equal]

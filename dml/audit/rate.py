@@ -1,0 +1,184 @@
+"""How many labels are wrong: a first guess from out-of-sample probabilities alone.
+
+Three numbers are measured:
+
+`sure` : the rate of wrong labels among images that the classifier can be sure of. Its own errors are modelled: with
+    the scale b of the logits, an image's largest probability m = max softmax(b logits) is the chance that the
+    prediction is right, and the given label agrees with the prediction with the chance (1 - sure) m. Both b and `sure`
+    have the highest out-of-sample likelihood. It is the noise rate if labels are wrong independently of how hard an
+    image is, wherever wrong labels go, and too low if hard images are mislabelled more often, as by people.
+`joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). It is too high, because it
+    takes the representation's own errors for noise.
+`spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), with the scale b
+    and e of the highest out-of-sample likelihood. It is the noise rate if wrong labels are spread evenly over the other
+    classes, and near 0 if they go to similar classes.
+
+`spread / sure` tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an image is,
+and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, because nothing but a person can tell a
+hard image from a wrong label.
+
+How far the guess can be trusted comes from the same model. `all_right` is the p-value of the likelihood-ratio test of
+`sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share
+of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that. `explained` is the share
+of log K by which its probabilities, at their best scale, beat guessing: near 0, an arbitrary scale can win, and `apart`
+says nothing either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logsumexp, ndtr
+
+from dml.audit.probabilities import OutOfSample
+
+ENOUGH = 100_000  # images for the likelihood of `sure`
+WEAK = 0.6  # a warning is due if `apart` is below,
+UNCLEAR = 0.05  # or if `all_right` is above this,
+HARDLY = 0.15  # or if `explained` is below this,
+SMALL = 0.05  # a guess that can hardly be too high
+CLEAR = 0.9  # unless `apart` is above this: then the guess is small
+BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A first guess of the noise rate and what it was made of. No interval: `review_plan` gives one."""
+
+    guess: float
+    sure: float
+    joint: float
+    spread: float
+    evenness: float  # 0: wrong labels go to similar classes; 1: evenly to all
+    apart: float = 1.0  # share of the images whose class the classifier can tell
+    all_right: float = 0.0  # p-value of "all labels are right"
+    explained: float = 1.0  # share of log K
+
+    @property
+    def assumption(self) -> str:
+        """What the guess assumes, in a sentence."""
+        return (
+            f"The guess {self.guess:.3f} assumes that the rate is between that of the images that the classifier can "
+            f"be sure of ({self.sure:.3f}, the rate if hard images are mislabelled as often as easy ones) and the "
+            f"confident joint's {self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
+        )
+
+    @property
+    def warning(self) -> str:
+        """Why the guess can be far off; empty if nothing speaks against it."""
+        weak = f"the representation tells classes apart in only {self.apart:.0%} of the images"
+        if self.all_right > UNCLEAR and self.apart < CLEAR:
+            which = "off" if self.guess < SMALL else "too high"
+            return f"{weak}, and would disagree as often if all labels were right: the guess can be far {which}"
+        if self.apart < WEAK:
+            return f"{weak}, and its own errors look like wrong labels: the guess can be far off"
+        if self.explained < HARDLY:
+            return f"the representation says little about the labels ({self.explained:.0%}): the guess can be far off"
+        return ""
+
+
+class Sure(NamedTuple):
+    """The rate among images that the classifier can be sure of, and how far it can be trusted (see the module)."""
+
+    rate: float
+    apart: float
+    all_right: float
+
+
+def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rate:
+    """The guess from the first round's probabilities (trained on all labels) and the last round's.
+
+    Parameters
+    ----------
+    codes : int64 (n,), the given classes; -1: not judged.
+    """
+    (surest, apart, all_right), joint, spread = (
+        sure(first, codes),
+        confident_joint(last, codes),
+        even_spread(first, codes),
+    )
+    evenness = min(1.0, spread / surest) if surest > 0 else 1.0
+    weight = BETWEEN * min(1.0, 2 * (1 - evenness))
+    guess = surest + weight * max(0.0, joint - surest)
+    return Rate(guess, surest, joint, spread, evenness, apart, all_right, explained(first, codes))
+
+
+def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
+    """The rate of wrong labels among images that the classifier can be sure of (see the module)."""
+    judged = np.flatnonzero(codes >= 0)
+    rows = judged[:: max(1, len(judged) // ENOUGH)]
+    logs = probabilities.values[rows].astype(np.float64)
+    agreed = probabilities.top[rows, 0] == codes[rows]
+    others = max(int(codes.max()) + 1 - logs.shape[1], 1)  # classes whose probabilities are not kept, taken as equal
+    left = np.log(np.maximum(1 - np.exp(logs).sum(axis=1), 1e-30) / others)
+    below, rest = logs - logs[:, :1], left - logs[:, 0]
+
+    def largest(scale: float) -> np.ndarray:
+        return 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
+
+    def loss(scale: float, rate: float) -> float:
+        chance = np.clip((1 - rate) * largest(scale), 1e-9, 1 - 1e-9)
+        return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
+
+    settings = {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}
+    best = minimize(
+        lambda point: loss(np.exp(point[0]), expit(point[1])), [0.4, -1.5], method="Nelder-Mead", options=settings
+    )
+    none_wrong = minimize_scalar(lambda point: loss(np.exp(point), 0.0), bounds=(-4.0, 4.0), method="bounded")
+    ratio = 2 * len(rows) * max(0.0, none_wrong.fun - best.fun)
+    all_right = float(ndtr(-np.sqrt(ratio)))  # the rate cannot be negative: half of chi-squared's
+    scale = np.exp(none_wrong.x if all_right > UNCLEAR else best.x[0])
+    return Sure(float(expit(best.x[1])), float(largest(scale).mean()), all_right)
+
+
+def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:
+    """The noise rate of the confident joint, each given class weighted by its size.
+
+    An image is an example of the likeliest class whose probability is at least that class's mean self-confidence.
+    Deviation: only the 16 likeliest classes of an image are considered.
+    """
+    judged = np.flatnonzero(codes >= 0)
+    given, own = codes[judged], np.exp(probabilities.own[judged].astype(np.float64))
+    sizes = np.bincount(given)
+    threshold = np.bincount(given, weights=own) / np.maximum(sizes, 1)
+    top = probabilities.top[judged]
+    above = np.exp(probabilities.values[judged].astype(np.float64)) >= threshold[top] - 1e-9
+    counted = above.any(axis=1)
+    found = np.take_along_axis(top, above.argmax(axis=1)[:, None], axis=1)[:, 0]
+    wrong = np.bincount(given, weights=counted & (found != given), minlength=len(sizes))
+    total = np.bincount(given, weights=counted, minlength=len(sizes))
+    return float((sizes * wrong / np.maximum(total, 1)).sum() / sizes.sum())
+
+
+def explained(probabilities: OutOfSample, codes: np.ndarray) -> float:
+    """The share of log K by which out-of-sample probabilities, at their best scale, beat guessing."""
+    logs, given = probabilities.logs.astype(np.float64), codes[probabilities.sample]
+
+    def loss(point: float) -> float:
+        scaled = np.exp(point) * logs
+        return float((logsumexp(scaled, axis=1) - scaled[np.arange(len(given)), given]).mean())
+
+    best = minimize_scalar(loss, bounds=(-6.0, 4.0), method="bounded")
+    return float(1 - best.fun / np.log(logs.shape[1]))
+
+
+def even_spread(probabilities: OutOfSample, codes: np.ndarray) -> float:
+    """The rate e of the mixture with evenly spread wrong labels (see the module)."""
+    logs = probabilities.logs.astype(np.float64)
+    given = codes[probabilities.sample]
+    others = logs.shape[1] - 1
+
+    def loss(point: np.ndarray) -> float:
+        scaled = np.exp(point[0]) * logs
+        own = np.exp(scaled[np.arange(len(given)), given] - logsumexp(scaled, axis=1))
+        rate = expit(point[1])
+        return -float(np.log(np.maximum((1 - rate) * own + rate * (1 - own) / others, 1e-30)).mean())
+
+    tried = [
+        minimize(loss, [0.3, start], method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120})
+        for start in (-2.0, -0.5)
+    ]
+    return float(expit(min(tried, key=lambda result: result.fun).x[1]))

@@ -1,0 +1,246 @@
+"""The audit of a study: from its packed images to what was found, with the review that was taken in.
+
+What a person asked of an audit and answered: `pipelines/audits/<study>`, which the stage `audit` reads.
+
+`request.json` says that the study is audited though it has no section `audit`, and its review size;
+`plan.json` and `review.csv` are the images that a person looked at, with the answers. They are written together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml import audit, files
+from dml.audit import Audit, Estimate, ReviewPlan, training
+from dml.audit.images import Audited, audited, representations
+from dml.audit.training import TrainedVectors
+from dml.config import AuditSection, Study
+from dml.discovery import suggestion
+from dml.tables import integers, read_rows
+
+REQUEST, REVIEW = "request.json", "review.csv"
+COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
+
+
+@dataclass(frozen=True)
+class Review:
+    """Answers that were taken in."""
+
+    plan: ReviewPlan
+    answers: pd.DataFrame  # COLUMNS, as text but for `index`; empty cells are empty text
+    estimate: Estimate
+
+
+def read_review(path: Path) -> pd.DataFrame:
+    """The answers of a CSV file, one row for each image that was looked at.
+
+    Raises
+    ------
+    ValueError : the file is missing or no table (`dml.tables`), lacks the column `index` or `answer`, an index is not a
+        whole number, or there is no answer.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
+    table, rows = read_rows(path)
+    for name in COLUMNS[:2]:
+        if name not in table:
+            raise ValueError(f"{path}: no column {name!r}{suggestion(name, list(table.columns))}")
+    for name in COLUMNS[2:]:
+        if name not in table:
+            table[name] = ""
+    table = table[list(COLUMNS)].fillna("").astype(str).assign(line=rows)
+    table = table[table["answer"].str.strip() != ""].reset_index(drop=True)
+    if table.empty:
+        raise ValueError(f"{path}: no image has an answer ({', '.join(audit.ANSWERS)})")
+    index = integers(path, table, table.pop("line").tolist(), "index")
+    return table.assign(index=index, answer=table["answer"].str.strip())
+
+
+def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: list[str], known: set[str]) -> Estimate:
+    """The estimate of a review, which must belong to the plan.
+
+    Parameters
+    ----------
+    path : of the review, for messages.
+    paths : of all audited images.
+    known : the names of the classes.
+
+    Raises
+    ------
+    ValueError : it is of another audit; an image is not in the plan, or has another label or file there; answers
+        contradict each other; or what an image really is, is no class.
+    """
+    other = set(answers["audit"]) - {"", plan.digest}
+    if other:
+        raise ValueError(
+            f"{path}: a review of another audit (of other images, labels or representations, or before they changed): "
+            f"its digest is {min(other)[:12]}, expected {plan.digest[:12]}"
+        )
+    planned = dict(zip(plan.rows.tolist(), map(str, plan.given.tolist()), strict=True))
+    given = [label or planned.get(row) for row, label in zip(answers["index"], answers["given"], strict=True)]
+    try:
+        found = audit.estimate(plan, answers.assign(given=given))
+    except ValueError as error:
+        raise ValueError(f"{path}: {str(error).removeprefix('estimate: ')}") from error
+    called: dict[int, str] = {}
+    for row, file, label, answer in answers[["index", "path", "label", "answer"]].itertuples(index=False):
+        if label and answer == "wrong" and called.setdefault(row, label) != label:
+            raise ValueError(f"{path}: image {row}: label: both {called[row]!r} and {label!r}: decide on one")
+        if file and file != paths[row]:
+            raise ValueError(
+                f"{path}: image {row} is {file!r} in the review, but {paths[row]!r} here: is it a review of another "
+                "dataset?"
+            )
+        if label and answer == "wrong" and label not in known:
+            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(known))}")
+    return found
+
+
+def ask(folder: Path, review_size: int | None) -> None:
+    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's.
+
+    Raises
+    ------
+    ValueError : a review was taken in, whose plan has another size.
+    """
+    request = files.read_json(folder / REQUEST) or {}
+    if review_size is not None and (folder / REVIEW).is_file() and review_size != len(ReviewPlan.load(folder).rows):
+        raise ValueError(
+            f"{folder / REVIEW} is a review of {len(ReviewPlan.load(folder).rows)} looks: move it and plan.json away "
+            "before asking for another number"
+        )
+    asked: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
+    files.write_json(folder / REQUEST, asked)
+
+
+def asked(folder: Path) -> dict[str, Any] | None:
+    """What was asked for; None: nothing."""
+    if not (folder / REQUEST).is_file():
+        return None
+    request = files.read_json(folder / REQUEST)
+    size = request.get("looks") if isinstance(request, dict) else ""
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 2):
+        raise ValueError(f'{folder / REQUEST}: expected {{}} or {{"looks": a whole number, at least 2}}')
+    return request
+
+
+def take_in(folder: Path, review: Path, done: Path) -> Estimate:
+    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`.
+
+    Raises
+    ------
+    ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
+        written then.
+    """
+    found, plan, answers = Audit.load(done), ReviewPlan.load(done), read_review(review)
+    kinds = {"index": int, "path": str}  # a path may look like a number, or like a missing value
+    table = pd.read_csv(done / "audit.csv", usecols=list(kinds), dtype=kinds, keep_default_na=False)
+    paths = table.sort_values("index")["path"].tolist()
+    estimate = check_review(review, plan, answers, paths, set(found.labels.tolist()))
+    plan.save(folder)
+    with files.replacing(folder / REVIEW) as temporary:
+        answers.to_csv(temporary, index=False)
+    return estimate
+
+
+def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
+    """The review that was taken in; None if there is none.
+
+    Raises
+    ------
+    ValueError : it is of another audit, broken, or edited.
+    """
+    path = folder / REVIEW
+    if not path.is_file():
+        return None
+    plan, answers = ReviewPlan.load(folder), read_review(path)
+    if plan.digest != found.digest:
+        raise ValueError(
+            f"{path} is a review of other images, labels or representations than the study has now: move it and "
+            "plan.json away, or restore what was reviewed"
+        )
+    return Review(plan, answers, check_review(path, plan, answers, paths, set(found.labels.tolist())))
+
+
+TRAINED = "trained"  # the representation that networks of the study learn
+EVERY = 5.0  # seconds between two lines of progress
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """An audit of a study, complete."""
+
+    images: Audited
+    vectors: np.ndarray | list[np.ndarray]  # float32 (n, D), of the representation that was used; of each fold its own
+    folds: np.ndarray | None  # int64 (n,), the fold of each image where each has its own vectors, -1: beyond judgement
+    found: Audit
+    plan: ReviewPlan  # that of the review, if one was taken in
+    review: Review | None
+    note: str  # why a review that was taken in is not used; empty: it is, or there is none
+
+
+def run_audit(
+    study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
+) -> AuditRun:
+    """Audit a study's labels. An interrupted audit resumes at the fold where it stopped.
+
+    Parameters
+    ----------
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : features are in its folder `features`, finished folds in `audits/<study>`.
+    asking : the folder with what a person asked and answered (`dml.audit.study`).
+
+    Raises
+    ------
+    ValueError : the labels or images cannot be audited.
+    """
+    section, request = study.audit or AuditSection(), asked(asking) or {}
+    images = audited(study, section, data_root)
+    folder = store / "audits" / study.name
+    vectors = representations(study, section, images, store / "features", report)
+    trained = None
+    if section.trained is not False:
+        run = training.over_ray(study.resources)
+        trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
+    found = audit.audit(
+        vectors if trained is None else {**vectors, TRAINED: trained},
+        images.labels,
+        folds=section.folds,
+        neighbours=section.neighbours,
+        seed=section.seed,
+        folder=folder,
+        progress=_progress(study.name, report),
+    )
+    if trained is not None:
+        trained.finish()
+    review, note = None, ""
+    try:
+        review = taken(asking, found, images.paths)
+    except ValueError as error:
+        note = f"the review is not used: {error}"
+    size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))
+    plan = audit.review_plan(found, size, section.seed) if review is None else review.plan
+    if trained is None or found.representation != TRAINED:
+        return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
+    dealt = audit.folds_of(images.labels, section.folds, section.seed)
+    return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
+
+
+def _progress(study: str, report: Callable[[str], None]) -> Callable[[float, str], None]:
+    """Reports the share done at most every few seconds."""
+    said = time.monotonic()
+
+    def progress(share: float, what: str) -> None:
+        nonlocal said
+        if time.monotonic() - said >= EVERY:
+            said = time.monotonic()
+            report(f"audit {study}: {share:.0%} ({what})")
+
+    return progress

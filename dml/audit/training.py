@@ -1,0 +1,264 @@
+"""A representation of images that is trained: for each fold, by the study's own section on the other folds.
+
+    store/audits/<study>/trained/<digest>/embeddings.npy
+
+and `trained/used.json` names those of the last finished audit: `dml gc` offers to remove the others.
+
+Each network is trained as a trial is, and resumes from its checkpoint. Among the labels that it trains on, those of the
+held-out fold are missing. All other labelled images train, whatever their role in the split. The digest is that of
+these labels, the images, the settings, and the versions of all parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from dml import audit, evaluation, files
+from dml.audit.images import Audited
+from dml.config import AuditSection, ResourcesSection, Study, audited_cell
+from dml.data import batches
+from dml.data.packing import ProgressLine
+from dml.discovery import find
+from dml.protocols import Sampler
+from dml.sweep import champions as whole
+from dml.sweep.disk import USED
+from dml.sweep.execution import cluster
+from dml.sweep.execution.cluster import in_workers
+from dml.sweep.execution.training import training
+from dml.sweep.plan import keys, spec_json, specs
+from dml.training.frozen.opening import open_trial
+from dml.training.model_files import TrainedEmbedder
+from dml.training.process import TrainingError, keep_freed_memory
+from dml.training.resuming import FOLDER as CHECKPOINTS
+from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
+
+EMBEDDINGS, PROGRESS = "embeddings.npy", "progress.json"
+
+
+@dataclass(frozen=True)
+class FoldTraining:
+    """A network to train on some labels, and images to embed with it. It pickles as paths and plain values."""
+
+    spec: str  # of the trial, as `dml.sweep.plan.spec_json.dump` writes it
+    folder: Path  # of the trial; its data are in `data`, as the data stages write them
+    threads: int  # of a trial on the CPU, so that the numbers do not depend on how many processors there are
+    path: tuple[str, ...] = ()  # where Python finds a user's own parts
+
+    @property
+    def embeddings(self) -> Path:
+        """The file with the embeddings of all labelled images, float32 (n, D)."""
+        return self.folder / EMBEDDINGS
+
+    @property
+    def steps_done(self) -> int:
+        """The steps that the network has trained, as far as they are written down."""
+        found = files.read_json(self.folder / PROGRESS)
+        return int(found["step"]) if isinstance(found, dict) else 0
+
+    def train(self) -> None:
+        """Train to the end and embed, from the checkpoint if there is one. Raises as `parts` does."""
+        for _ in self.parts():
+            pass
+
+    def parts(self) -> Iterator[None]:
+        """Train and embed in parts, each of which is saved.
+
+        Raises
+        ------
+        TrainingError : the loss or an embedding is not finite.
+        OSError : the disk is full; the next run resumes.
+        """
+        sys.path += [path for path in self.path if path not in sys.path]
+        keep_freed_memory()
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            with files.locked(self.folder / "lock"):
+                if not self.embeddings.is_file():
+                    yield from self._train()
+                    self._embed()
+        finally:
+            torch.set_num_threads(before)
+
+    def _train(self) -> Iterator[None]:
+        spec = spec_json.load(self.spec)
+        trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
+        try:
+            while not trainer.finished:
+                files.write_json(self.folder / PROGRESS, {"step": trainer.advance().step})
+                yield
+        finally:
+            trainer.close()
+
+    def _embed(self) -> None:
+        """Save the embeddings of all labelled images, and delete the network."""
+        spec = spec_json.load(self.spec)
+        data, embedder = open_trial(spec, self.folder / "data"), TrainedEmbedder(self.folder / "model")
+        embedded = evaluation.embed_images(
+            embedder.network.to(spec.training.device),
+            data.packed.images,
+            data.rows,
+            augment=embedder.augment,
+            device=spec.training.device,
+            precision=spec.training.precision,
+            views=spec.evaluation.views,
+        )
+        if not torch.isfinite(embedded).all():
+            raise TrainingError("audit: the embeddings of a fold's network are infinite or NaN")
+        with files.replacing(self.embeddings) as temporary, open(temporary, "wb") as file:
+            np.save(file, embedded.float().cpu().numpy())
+        for name in ("model", CHECKPOINTS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+
+Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
+"""Trains networks, here or in other processes; the caller can look at their progress between two parts."""
+
+
+def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
+    """Train networks one after another in this process."""
+    for work in works:
+        yield from work.parts()
+
+
+def over_ray(resources: ResourcesSection) -> Run:
+    """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process.
+
+    On a cluster the folder `store` must be one that all nodes share.
+    """
+
+    def run(works: Sequence[FoldTraining]) -> Iterator[None]:
+        alone = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
+        if len(works) < 2 or (alone and cluster.address(resources) is None):
+            yield from in_process(works)
+            return
+        for _ in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
+            yield
+
+    return run
+
+
+PARTS = 20  # of a training, after each of which its progress is known; beside checkpoints that are due after some time
+DIGITS = 16  # of a digest
+
+
+class TrainedVectors:
+    """A `dml.audit.Learner`: embeddings of the audited images, from networks that a study's section `training` trains.
+
+    The settings are those of one cell of the study, the first that the audit's section admits. What a study searches
+    has the part's default. No noise is added, and nothing is evaluated.
+
+    Parameters
+    ----------
+    found : the images and their labels as given.
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    folder : of the networks.
+    run : trains networks that are missing.
+
+    Raises
+    ------
+    ValueError : the section admits no cell, or the images cannot be batched as the study says.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        section: AuditSection,
+        found: Audited,
+        data_root: Path,
+        folder: Path,
+        run: Run = in_process,
+        report: Callable[[str], None] = print,
+    ) -> None:
+        self._study, self._found, self._run, self._report = study, found, run, report
+        self._data_root, self._folder = data_root.resolve(), folder.resolve()
+        self.cell = audited_cell(section, study)
+        self._spec = _spec(study, self.cell, found)
+        self._check_batches()
+        self.digest = keys.key(self._spec)
+        self.vectors: list[np.ndarray] = []  # of the latest call
+        self._used: set[str] = set()
+
+    def __call__(self, observed: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The embeddings of all images for each array of labels, float32 (n, D), mapped from files.
+
+        Raises
+        ------
+        TrainingError : a loss or an embedding is not finite.
+        ConnectionError : the cluster does not answer.
+        """
+        works = [self._prepared(labels) for labels in observed]
+        self._used |= {work.folder.name for work in works}
+        missing = [work for work in works if not work.embeddings.is_file()]
+        if missing:
+            every, total = self._spec.training.steps, len(missing) * self._spec.training.steps
+            self._report(
+                f"audit {self._study.name}: training {len(missing)} networks of {len(works)}, one for each fold "
+                f"({self.cell.name}), {every} steps each"
+            )
+            progress = ProgressLine(f"audit {self._study.name}: training steps", total, self._report)
+            for _ in self._run(missing):
+                done = sum(work.steps_done for work in missing)
+                if done:  # workers take a while to start
+                    progress(done)
+        # Mapped copy-on-write: torch takes no arrays that cannot be written.
+        self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
+        return list(self.vectors)
+
+    def finish(self) -> None:
+        """Record which networks this audit used, when it is done."""
+        files.write_json(self._folder / USED, sorted(self._used))
+
+    def _prepared(self, observed: np.ndarray) -> FoldTraining:
+        """A training on these labels, with its data written."""
+        spec = self._spec
+        labelled = (self.digest.encode(), self._found.rows.tobytes(), observed.tobytes())
+        folder = self._folder / hashlib.sha256(b"".join(labelled)).hexdigest()[:DIGITS]
+        if not (folder / "spec.json").is_file():
+            images = whole.AllImages(self._found.rows, observed, "as given", None)
+            whole.write(images, spec.dataset.name, spec.seed, self._data_root, folder / "data")
+            files.write_json(folder / "spec.json", keys.record(spec))
+        threads = max(1, int(self._study.resources.cpus_per_trial))
+        return FoldTraining(spec_json.dump(spec), folder, threads, tuple(sys.path))
+
+    def _check_batches(self) -> None:
+        """Reject, before anything is trained, batches that the labels do not allow."""
+        batch, found = self._spec.training.batch, self._found
+        sampler: type[Sampler] = find("dml.data.batches", batch.sampler)
+        if sampler.needs_coarse and f"given_{found.level}" in found.packed.index:
+            raise ValueError(
+                f"audit: trained: batches of {batch.sampler!r} need coarse labels, and those of {found.dataset!r} are "
+                "verified: choose another sampler"
+            )
+        codes = audit.check_labels(found.labels).codes
+        coarse = found.packed.index["coarse"].to_numpy(np.int64)[found.rows]
+        try:
+            batches.build(
+                batch.sampler, labels=codes, classes=batch.classes, per_class=batch.per_class, coarse=coarse, seed=0
+            )
+        except ValueError as error:
+            raise ValueError(f"audit: trained: training.batch: {error}") from error
+
+
+def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
+    """The trial of a cell on some labels: no noise is added, and nothing is evaluated.
+
+    The digest of the images is also of the labels that come with them, verified ones too, but they decide no number.
+    """
+    digests = {"packed": found.packed.manifest["digest"], "split": "audit", "labels": "audit"}
+    spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests)
+    spec = specs.with_rate(spec, lambda _: cell.rate)  # what an audit is to estimate is not known yet
+    return replace(
+        spec,
+        noise=NoiseSpec(*whole.NO_NOISE),
+        evaluation=EvaluationSpec(every=max(1, spec.training.steps // PARTS), sets=(), views=spec.evaluation.views),
+        protocol=TrialSpec.protocol,
+    )

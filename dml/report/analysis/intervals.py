@@ -1,0 +1,300 @@
+"""Which interval is shown, and what it covers: the one place that decides it.
+
+- Several class splits: Student's t over splits, `Results.values`, with the corrected variance of folds that share
+  training classes (`Results.overlap`). It covers splits, searches, seeds and classes.
+- One split, whose trials all left each class's scores: seeds and classes together (`class_terms`).
+- Otherwise: Student's t over seeds.
+
+With one split, the part of a tuned method's search is added (`search_terms`).
+
+Only scores of the study's objective have class scores. Queries of a class resemble each other, so classes count as
+wholes: their variance is that of a bootstrap that resamples classes with all their queries (Cameron, Gelbach and Miller
+2008, section 3), computed directly by linearisation, as of a ratio of sums over classes.
+
+How much a tuned method's score depends on its search, from the tuning trials that there are.
+
+Seeds repeat the setting that a search found, not the search. Another search of as many trials would have found another
+setting, a little better or worse. How much so is estimated by the bootstrap: trials are drawn with replacement, as
+many as there are, and the best of them is chosen, as the search chose (`statistics.resampled_best`). It costs no
+training. `benchmarks/comparisons.py` tests it where the truth is known.
+
+Trials count as independent; those of a sampler that learns are not quite. Over class splits nothing is added: each has
+a search of its own, which their spread contains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from dml import statistics
+from dml.report.labels import Texts, metric_label, metric_of
+from dml.report.results import Results, once
+from dml.statistics import Estimate, Term, estimate
+from dml.types import VALIDATION, ScoreKey
+
+PARTS = ("mean", "std", "low", "high")
+SCORE = (0.0, 100.0)  # the possible values of a score in percent
+SHARE = (0.0, math.inf)  # those of its share of another score
+ROUNDING = 1e-6
+
+
+def summary_of(
+    values: Iterable[float], prefix: str, bounds: tuple[float, float] = SCORE, *, overlap: float
+) -> dict[str, Any]:
+    """`<prefix> mean`, `std`, `low`, `high` and `n` of some values; NaN for what too few values leave undefined.
+
+    Parameters
+    ----------
+    values : one per seed or class split, in percent.
+    prefix : of the columns.
+    bounds : the possible values, which the interval does not leave. A bound that a value contradicts is dropped: some
+        metrics, such as AMI, can be negative.
+    overlap : of class splits, `Results.overlap`.
+    """
+    found = _without_rounding(np.asarray(list(values), dtype=float), bounds)
+    if not len(found):
+        return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
+    s = statistics.summary(found, bounds=_consistent(found, bounds), overlap=overlap)
+    return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
+
+
+def _without_rounding(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    """The values; one that is outside by rounding only is moved to the bound."""
+    clipped = np.clip(values, *bounds)
+    return np.where(np.abs(values - clipped) < ROUNDING, clipped, values)
+
+
+def _consistent(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    return (low if values.min() >= low else -math.inf), (high if values.max() <= high else math.inf)
+
+
+def search_term(results: Results, cell: str, key: str) -> Term | None:
+    """The variance, in squared points, that a cell's search adds to its mean score; None if it has no search.
+
+    Parameters
+    ----------
+    key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
+        that score tell how the search's objective does. Older results of `search: {stop: best}` have scores of the last
+        step, not of the best one: there the larger of both counts.
+    """
+    if results.study.splits > 1:
+        return None
+    tried = results.tuned_of(cell)
+    tried = tried[(tried["status"] == "finished") & np.isfinite(tried["objective"].astype(float))]
+    if len(tried) < 2:
+        return None
+    choosing = 100 * tried["objective"].to_numpy(dtype=float)
+    objective = results.objective(results.cells[cell].dataset)
+    own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
+    found = [statistics.resampled_best(choosing, choosing if own is None else own)]
+    if own is not None and not _at_the_best_step(tried, objective, choosing):
+        found.append(statistics.resampled_best(choosing, choosing))
+    return Term(max(found), len(tried) - 1.0)
+
+
+def _on_validation(key: str) -> str:
+    return str(ScoreKey.parse(key)._replace(set=VALIDATION))
+
+
+def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
+    """A score of tuning trials on validation classes; None if a trial lacks it."""
+    own = _on_validation(key)
+    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
+    return scores if np.isfinite(scores).all() else None
+
+
+def _at_the_best_step(tried: pd.DataFrame, objective: str, choosing: np.ndarray) -> bool:
+    """Whether scores of trials are of the step that chose them: older results have those of the last step."""
+    own = _scores(tried, objective)
+    return own is None or bool(np.allclose(own, choosing, atol=1e-3))
+
+
+def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
+    """Those of a weighted sum of cells' scores, such as a difference."""
+    found = {cell: search_term(results, cell, key) for cell in weights}
+    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in found.items() if term is not None]
+
+
+def searches(results: Results) -> bool:
+    """Whether any cell has a search whose part is known."""
+    if results.study.splits > 1 or not results.study.search.tunes:
+        return False
+    return any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
+
+
+say = Texts(__file__)
+
+SPLITS = "class splits, seeds, classes and searches"
+CORRECTED = say("corrected")
+CLASSES, SEEDS = "seeds and classes", "seeds"
+CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
+QUERIES = -1  # the row of `class_means` with each class's queries
+FIGURE = "classes"  # of `FigureData`, which publishes what is kept
+
+
+def over(results: Results) -> str:
+    """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
+    return f"{results.study.block}s"
+
+
+def of_searches(results: Results) -> str:
+    """For captions of tests: ` and searches`, where their part is in them."""
+    return " and searches" if searches(results) else ""
+
+
+@once
+def covers(results: Results) -> str:
+    """What the intervals of the objective cover, and of comparisons by it."""
+    if results.study.splits > 1:
+        return SPLITS
+    cells = [name for name in results.cells if len(results.confirmed_of(name))]
+    if cells and all(len(class_means(results, name)) for name in cells):
+        return CLASSES_SEARCHES if searches(results) else CLASSES
+    return SEARCHES if searches(results) else SEEDS
+
+
+def covers_of(results: Results, key: str, name: str) -> str:
+    """As `covers`, of a cell's interval of any score: only the objective has scores of classes."""
+    found = covers(results)
+    if key == results.objective(results.cells[name].dataset):
+        return found
+    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(found, found)
+
+
+def coverage(results: Results, keys: Iterable[str]) -> str:
+    """What the intervals of these scores cover, in words for captions."""
+    name = {cell.dataset: name for name, cell in results.cells.items()}
+    by_text: dict[str, list[str]] = {}
+    for key in keys:
+        for own in name.values():
+            of = by_text.setdefault(covers_of(results, key, own), [])
+            of += [metric_label(metric_of(key))] * (metric_label(metric_of(key)) not in of)
+    texts = [f"{text} ({', '.join(of)})" if len(by_text) > 1 else text for text, of in by_text.items()]
+    corrected = f"; {CORRECTED}" if results.overlap else ""
+    return "; ".join(texts) + corrected
+
+
+def class_means(results: Results, name: str) -> pd.DataFrame:
+    """A cell's mean objective of each class in percent: a row per seed, a column per class; row `QUERIES`.
+
+    Empty if a trial left none, as older ones do.
+    """
+    place = f"{FIGURE} of {name}"
+    if place not in results.analyses:
+        results.analyses[place] = _class_means(results, name)
+    return results.analyses[place]
+
+
+def _class_means(results: Results, name: str) -> pd.DataFrame:
+    dataset = results.cells[name].dataset
+    score = ScoreKey.parse(results.objective(dataset))
+    found: dict[int, pd.Series] = {}
+    counts = pd.Series(dtype=float)
+    rows = results.confirmed_of(name)
+    for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
+        saved = results.figures.of(FIGURE, key, score.set, partial(_saved, results, key, score))
+        if not len(saved):
+            return pd.DataFrame()
+        found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
+        counts = pd.Series(saved["queries"].astype(float), saved["class"])
+    return pd.DataFrame({**found, QUERIES: counts}).T
+
+
+def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
+    """`summary_of` a cell's score, with the interval that `covers_of` names."""
+    row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
+    return with_estimate(row, of_score(results, key, {name: 1.0}), f"{prefix} ")
+
+
+def of_score(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """`of_weights`, cut at the bounds of a score."""
+    found = of_weights(results, key, weights)
+    low, high = SCORE
+    if found is None or not low <= found.mean <= high:
+        return found
+    return found._replace(low=max(found.low, low), high=min(found.high, high))
+
+
+def of_difference(
+    results: Results, key: str, first: Mapping[str, float], second: Mapping[str, float]
+) -> Estimate | None:
+    """The mean difference of two methods, paired by seed and class; None as in `of_weights`."""
+    return of_weights(
+        results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}}
+    )
+
+
+def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """The weighted sum of cells' mean scores, with the interval that `covers_of` names.
+
+    None if that is Student's t over blocks (`statistics.summary`).
+    """
+    own = [weight * results.values(name, key) for name, weight in weights.items()]
+    values = pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
+    if results.study.splits > 1:
+        return None
+    return over_seeds(values, class_terms(results, key, weights), search_terms(results, weights, key))
+
+
+def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
+    """The mean of values, one per seed, with further variance; None without any, or with one seed."""
+    if len(values) < 2 or not (classes or searches):
+        return None
+    seeds = Term(statistics.mean_variance(values), len(values) - 1.0)
+    return estimate(float(values.mean()), [seeds, *classes], searches)
+
+
+def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:
+    """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
+    if covers_of(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
+        return []
+    tables = [class_means(results, name) for name in weights]
+    rows = sorted(set.intersection(*(set(own.index) for own in tables)) - {QUERIES})
+    columns = sorted(set.intersection(*(set(own.columns) for own in tables)))
+    if not rows or len(columns) < 2:
+        return []
+    counts = tables[0].loc[QUERIES, columns].to_numpy()
+    weighted = zip(tables, weights.values(), strict=True)
+    return [
+        class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)
+    ]
+
+
+def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
+    """The variance of the mean over all queries, by a bootstrap of whole classes.
+
+    Parameters
+    ----------
+    means : (C,), of at least 2 classes, over seeds.
+    counts : (C,), queries of each class.
+    """
+    values, queries = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    rest, classes = queries * (values - values @ queries / queries.sum()), values.size
+    return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)
+
+
+def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
+    """A row with its interval, and its p if it has one, replaced by those of an estimate; with a prefix p stays."""
+    if own is None:
+        return row
+    found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
+    return found | ({"p": own.p} if "p" in row and not prefix else {})
+
+
+def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:
+    arrays = results.classes(key)
+    if str(score) not in arrays:
+        return {}
+    return {
+        "mean": arrays[str(score)].astype(np.float16),
+        "class": arrays[f"{score.group}/class"].astype(np.int32),
+        "queries": arrays[f"{score.group}/queries"].astype(np.int32),
+    }

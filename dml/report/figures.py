@@ -1,0 +1,362 @@
+"""How figures look. The colours can be told apart under the common forms of colour blindness (Okabe and Ito 2008)."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib import patheffects
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter
+
+from dml.report.analysis.embedded_cells import parts_of
+from dml.report.labels import readable
+from dml.report.methods import Method
+from dml.report.results import Results
+
+OLIVE, BROWN = "#6c7a1f", "#7c5543"
+PAPER, INK, MUTED, GRID, CONTEXT = "#ffffff", "#1c2128", "#59636e", "#e4e7eb", "#cdd3da"
+BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET = "#0867ad", "#c24a00", "#00785b", "#a8417f", "#876200", "#6546b5"
+DARK = {
+    PAPER: "#15181d",
+    INK: "#e8eaed",
+    MUTED: "#a3acb8",
+    GRID: "#2b313a",
+    CONTEXT: "#434b57",
+    BLUE: "#5cb3f2",
+    VERMILION: "#ff9058",
+    GREEN: "#3ecf9f",
+    PURPLE: "#e88fc4",
+    OCHRE: "#dcb44a",
+    VIOLET: "#b09cf5",
+    OLIVE: "#b5c455",
+    BROWN: "#c99a82",
+}
+THREE = (VERMILION, PURPLE, BLUE)  # for three curves of a family
+LOOKS = (
+    *((VERMILION, "s"), (BLUE, "o"), (GREEN, "^"), (PURPLE, "D"), (OCHRE, "v"), (VIOLET, "P")),
+    *(("#2aa5c0", "X"), ("#d9587a", "<"), (OLIVE, ">"), (BROWN, "*")),
+)
+"""Colours with markers, for the choices of positives in the order of the study."""
+CLASSES = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET, *(colour for colour, _ in LOOKS[6:]))
+"""Colours for classes of images."""
+LETTER = 0.071  # inches of a letter of 9 points, rather more than less
+SETTINGS: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # part of matplotlib, so figures are the same on every machine
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.labelsize": 9,
+    "axes.labelcolor": MUTED,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.facecolor": PAPER,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "text.color": INK,
+    "figure.facecolor": PAPER,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "svg.fonttype": "none",  # `saving` names fonts of the same widths, for machines without this one
+    "svg.hashsalt": "dml",
+    "axes.unicode_minus": True,
+    "axes.formatter.use_mathtext": False,
+    "text.parse_math": False,  # names are a user's, and a dollar sign begins no formula (`saving` has the exception)
+    "text.usetex": False,
+    "figure.constrained_layout.h_pad": 0.08,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Apply the settings to the figures that are made inside the block."""
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)  # a browser has another font
+        yield
+
+
+def colour_and_marker(index: int | None) -> tuple[str, str]:
+    """The colour and marker of the index-th choice; those of a loss without a choice for None.
+
+    Colours repeat after so many choices, each time with other markers.
+    """
+    if index is None:
+        return INK, "o"
+    turn, place = divmod(index, len(LOOKS))
+    return LOOKS[place][0], LOOKS[(place + turn) % len(LOOKS)][1]
+
+
+WIDTH = 36  # letters in a line of a panel's title
+SETS = {"train": "training images", "seen": "training classes", "test": "new classes"}
+
+
+def titles(results: Results, names: list[str]) -> list[str]:
+    """A title for each cell, of what is not the same in all of these cells."""
+    parts = [parts_of(results, name) for name in names]
+    keys = dict.fromkeys(key for own in parts for key in own)
+    differ = [key for key in keys if len({own[key] for own in parts if key in own}) > 1]
+    texts = [", ".join(own[key] for key in differ if key in own) for own in parts]
+    return [text or results.methods[name].bare.label for name, text in zip(names, texts, strict=True)]
+
+
+def across(panels: int, most: int) -> int:
+    """How many panels are in a row, at most `most`: rows are as full as each other."""
+    return -(-panels // -(-panels // most))
+
+
+COLUMNS = 4  # methods in a row, at most
+
+
+def points(frame: pd.DataFrame, numerals: bool, below: Mapping[tuple[str, str], str] | None = None) -> Figure:
+    """A panel per method and set: a column for each method, and below each other its sets.
+
+    With more than `COLUMNS` methods, again below.
+
+    Parameters
+    ----------
+    frame : method, set, x, y, class, and colour: its place in `style.CLASSES`, -1 for grey points behind all others.
+    numerals : whether a numeral at the median of each coloured class names it.
+    below : the labels of the horizontal axes, by method and set.
+    """
+    methods, sets = frame["method"].unique(), list(frame["set"].unique())
+    columns = across(len(methods), COLUMNS)
+    rows = -(-len(methods) // columns) * len(sets)
+    figure = Figure(figsize=(3.9 * columns, 0.4 + 3.6 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for i, title in enumerate(methods):
+        row, column = divmod(i, columns)
+        for j, name in enumerate(sets):
+            axes = grid[row * len(sets) + j, column]
+            axes.set_axis_on()
+            _bare(axes)
+            _scatter(axes, frame[(frame["method"] == title) & (frame["set"] == name)], numerals)
+            axes.set_xlabel((below or {}).get((title, name), ""))
+            if column == 0:
+                axes.set_ylabel(name)
+            if j == 0:
+                axes.set_title(textwrap.fill(title, WIDTH))
+    return figure
+
+
+def _scatter(axes: Axes, own: pd.DataFrame, numerals: bool) -> None:
+    grey = own[own["colour"] < 0]
+    axes.plot(grey["x"], grey["y"], ".", color=MUTED, markersize=1.8, alpha=0.3, rasterized=True)
+    for (place, label), each in own[own["colour"] >= 0].groupby(["colour", "class"]):
+        colour = CLASSES[place % len(CLASSES)]
+        axes.plot(each["x"], each["y"], ".", color=colour, markersize=2.2, alpha=0.6, rasterized=True)
+        if numerals:
+            x, y = each[["x", "y"]].median()
+            text = axes.text(x, y, str(label), color=colour, fontsize=12, weight="bold", ha="center", va="center")
+            text.set_path_effects([patheffects.withStroke(linewidth=3, foreground=PAPER)])
+
+
+def _bare(axes: Axes) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(GRID)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.grid(visible=False)
+
+
+MOST_DIGITS = 9
+
+
+class PercentTicks(Formatter):
+    """Writes ticks as percentages, with as many decimals as they need to differ and to be right.
+
+    Parameters
+    ----------
+    one : the value that is written as 100%.
+    """
+
+    def __init__(self, one: float) -> None:
+        self._one = one
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """One value by itself, as under the cursor."""
+        return self.format_ticks([x])[0]
+
+    def format_ticks(self, values: Iterable[float]) -> list[str]:
+        """The labels of an axis. An error of a hundredth of the smallest step between ticks is not visible."""
+        shares = np.asarray(list(values), dtype=float) * (100 / self._one)
+        steps = np.diff(np.unique(shares))
+        visible = 0.01 * (steps.min() if len(steps) else np.abs(shares).max(initial=1.0))
+        for digits in range(MOST_DIGITS):
+            if np.abs(np.round(shares, digits) - shares).max(initial=0.0) <= visible:
+                break
+        return [f"{share:.{digits}f}%".replace("-", "\N{MINUS SIGN}") for share in np.round(shares, digits) + 0.0]
+
+
+def grid_of(figure: Figure, number: int, rows: int, columns: int, **shared: Any) -> np.ndarray:
+    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty.
+
+    Parameters
+    ----------
+    shared : `sharex` and `sharey`, as `Figure.subplots` takes them.
+    """
+    grid = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in grid.flat[number:]:
+        axes.set_axis_off()
+    return grid
+
+
+def arrange(
+    figure: Figure,
+    shape: tuple[int, int],
+    left: float,
+    right: float,
+    top: float,
+    bottom: float,
+    gaps: tuple[float, float] = (0.0, 0.0),
+) -> None:
+    """Fix where a grid of panels is. To find room, a layout engine measures each label twice, a seventh of a report.
+
+    Parameters
+    ----------
+    shape : rows and columns.
+    left, right, top, bottom : margins in inches.
+    gaps : inches between columns, and between rows.
+    """
+    (width, height), (rows, columns) = figure.get_size_inches(), shape
+    across = (width - left - right - (columns - 1) * gaps[0]) / columns
+    down = (height - top - bottom - (rows - 1) * gaps[1]) / rows
+    figure.subplots_adjust(
+        left / width, bottom / height, 1 - right / width, 1 - top / height, gaps[0] / across, gaps[1] / down
+    )
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
+    """Write labels at the right ends of lines, moved apart so that they neither overlap nor touch the axis below.
+
+    Parameters
+    ----------
+    ends : for each line its last y in data units, its text and its colour.
+    x : where the lines end, in data units.
+    gap : the smallest distance between two labels, as a share of the axes' height.
+    """
+    low, high = axes.get_ylim()
+    places = [(y - low) / (high - low) for y, _, _ in ends]
+    order = sorted(range(len(ends)), key=lambda i: places[i])
+    spread = _apart([places[i] for i in order], gap)
+    shift = sum(y - places[i] for y, i in zip(spread, order, strict=True)) / max(len(ends), 1)
+    shift = max(shift, max(spread, default=0.0) - 1.0)
+    moved = dict(zip(order, _apart([y - shift for y in spread], gap, lowest=gap / 2), strict=True))
+    for i, (_, text, shade) in enumerate(ends):
+        label = axes.annotate(
+            text,
+            (x, low + moved[i] * (high - low)),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            color=shade,
+            fontsize=8.5,
+            fontweight="bold",
+            annotation_clip=False,
+        )
+        label.set_in_layout(False)
+
+
+def _apart(places: Sequence[float], gap: float, lowest: float = -math.inf) -> list[float]:
+    """The ascending places, raised where one is below the lowest or nearer than the gap to the one before."""
+    found: list[float] = []
+    for place in places:
+        found.append(max(place, found[-1] + gap if found else lowest))
+    return found
+
+
+class Series:
+    """Points (n,), or one point, with a name.
+
+    Parameters
+    ----------
+    panel : its title.
+    look, more : as `Axes.plot` takes them. The label is the name unless there is one.
+    """
+
+    def __init__(self, panel: str, name: str, x: Any, y: Any, look: Any = "-", **more: Any) -> None:
+        self.panel, self.look, self.more = panel, look, {"label": name} | more
+        self.frame = pd.DataFrame({"panel": panel, "series": name, "x": np.atleast_1d(x), "y": np.atleast_1d(y)})
+
+
+def draw(panels: Iterable[Axes], series: Sequence[Series], **title: Any) -> pd.DataFrame:
+    """Draw the panels in the order of their first series, each with its title.
+
+    Parameters
+    ----------
+    title : as `Axes.set_title` takes it.
+
+    Returns
+    -------
+    One row per point: panel, series, x and y.
+    """
+    for axes, panel in zip(panels, dict.fromkeys(each.panel for each in series), strict=True):
+        axes.set_title(panel, **title)
+        for own in [each for each in series if each.panel == panel]:
+            axes.plot(own.frame["x"], own.frame["y"], own.look, **own.more)
+    return pd.concat([each.frame for each in series], ignore_index=True)
+
+
+DASHES = ("-", "--", ":", "-.")
+
+
+def look(results: Results, method: Method) -> tuple[str, str]:
+    """The colour and marker of a method's positives, which depend on their order in the study only."""
+    choices = [p for p in dict.fromkeys(m.positives for m in results.methods.values()) if p]
+    return colour_and_marker(choices.index(method.positives) if method.positives else None)
+
+
+def dash(results: Results, method: Method) -> str:
+    """The line style of a method's negatives."""
+    choices = list(dict.fromkeys(m.negatives for m in results.methods.values()))
+    return DASHES[choices.index(method.negatives) % len(DASHES)]
+
+
+def filter_dash(results: Results, method: Method) -> str:
+    """The line style of a method's filter; without one the line is solid."""
+    choices = list(dict.fromkeys(["", *(m.filter for m in results.methods.values())]))
+    return DASHES[choices.index(method.filter) % len(DASHES)]
+
+
+def positives_label(method: Method) -> str:
+    """`easy positives`, for a legend."""
+    return f"{readable(method.positives)} positives" if method.positives else "no choice of positives"
+
+
+def negatives_label(method: Method) -> str:
+    """`hard negatives`, for a legend; without a choice of positives, the miner or `all pairs`; else ""."""
+    return readable(method.negatives) + (" negatives" if method.positives else "")
+
+
+def short_label(results: Results, method: Method) -> str:
+    """A method without what all methods of the study share: `triplet, easy positives`."""
+    texts = {
+        "loss": readable(method.loss),
+        "positives": positives_label(method) if method.positives else "",
+        "negatives": negatives_label(method),
+    }
+    several = [axis for axis in texts if len({getattr(m, axis) for m in results.methods.values()}) > 1]
+    parts = [texts[axis] for axis in several if texts[axis]]
+    parts += [method.variant] if method.variant else []
+    return ", ".join(parts) or method.label

@@ -1,1 +1,0 @@
-"""What MLflow shows, as runs: a study's results, its champions and its audit."""

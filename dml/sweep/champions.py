@@ -1,0 +1,376 @@
+"""Trains a champion in this process, from its checkpoint if it was interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from dml import noise
+from dml.config import Study
+from dml.config.parts import ESTIMATED
+from dml.data import augment as augmentations
+from dml.data import sources, splits
+from dml.data.packing import Packed, of_vectors
+from dml.files import locked, read_json, replacing, sha256, write_json
+from dml.sweep.execution.training import training
+from dml.sweep.inputs.rates import Rates
+from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan.space import space_of
+from dml.sweep.plan.specs import with_rate
+from dml.sweep.progress.results import git_commit, versions
+from dml.sweep.store.init_from import InitFromFinder
+from dml.training.data import describe, open_packed_of
+from dml.training.frozen.extraction import extract
+from dml.training.frozen.recipe import of_whole_backbone
+from dml.training.model_files import WEIGHTS
+from dml.training.process import keep_freed_memory
+from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
+
+NO_NOISE = "uniform", 0.0  # the noise that is added
+
+
+@dataclass(frozen=True)
+class AllImages:
+    """The training data of a champion."""
+
+    rows: np.ndarray  # int64 (n,): rows in the packed array
+    observed: np.ndarray  # int64 (n,): their labels; -1: left out
+    labels: str  # what they are: `as given`, or the file
+    labels_sha256: str | None  # of the file
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """`images`, `classes` and `left_out`."""
+        kept = self.observed[self.observed >= 0]
+        return {"images": len(kept), "classes": len(np.unique(kept)), "left_out": len(self.rows) - len(kept)}
+
+
+def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None = None) -> AllImages:
+    """Every image with a label that the study does not leave unused.
+
+    Labels are those given where a dataset has both given and verified ones; no noise is added.
+
+    Parameters
+    ----------
+    dataset : its name in the study.
+    labels : a label file (`dml.noise.label_file`) in place of the dataset's labels.
+
+    Raises
+    ------
+    ValueError : the label file is missing or does not fit the images, or fewer than two classes are left.
+    """
+    section = study.dataset(dataset)
+    index = packed.index
+    source = sources.build(section.name, **section.settings)
+    used = np.zeros(len(index), dtype=bool)
+    for split in splits.by_seed(index, source).values():
+        used |= (split["final"] != "unused").to_numpy()
+        if "final_given" in split:
+            used |= (split["final_given"] != "unused").to_numpy()
+    given = splits.given_labels(index, section.train_on)
+    rows = np.flatnonzero(used & (given >= 0)).astype(np.int64)
+    observed, digest = given[rows], None
+    if labels is not None:
+        observed = noise.build("label_file", path=labels).corrupt(observed, 0, index=rows).observed
+        digest = sha256(labels)
+    found = AllImages(rows, observed, "as given" if labels is None else str(labels), digest)
+    if found.counts["classes"] < 2:
+        raise ValueError(f"dataset {dataset!r}: {found.labels}: expected labels of at least 2 classes")
+    return found
+
+
+def write(data: AllImages, dataset: str, seed: int, data_root: Path, out: Path) -> dict[str, str]:
+    """Write the data as a trial opens it (`dml.training.data`). Returns its digests, as in `DatasetSpec`.
+
+    Parameters
+    ----------
+    data_root : with the study's `pack.json`.
+    out : the folder to write.
+    """
+    manifest = json.loads((data_root / "pack.json").read_text(encoding="utf-8"))[dataset]
+    write_json(out / "pack.json", {dataset: {**manifest, "folder": _from(out, data_root / manifest["folder"])}})
+    count = len(open_packed_of(data_root, dataset).index)
+    split = pd.DataFrame({"index": np.arange(count), "final": "unused", "tune": "unused"})
+    split.loc[data.rows, "final"] = "train"
+    splits.save(split, out / "split" / f"{dataset}.parquet")
+    model, rate = NO_NOISE
+    table = pd.DataFrame({"noise": model, "rate": rate, "seed": seed, "phase": "confirm", "index": data.rows})
+    with replacing(out / "noise" / f"{dataset}.parquet") as temporary:
+        table.assign(observed=data.observed, flipped=False).to_parquet(temporary, index=False)
+    return describe(out, dataset, model, rate, seed, "confirm")
+
+
+def add_features(out: Path, dataset: str, name: str, folder: Path) -> None:
+    """Name the folder of the stored features or activations that a trial on this data needs."""
+    known: dict[str, Any] = read_json(out / "features.json") or {}
+    own = {**known.get(dataset, {}), name: {"folder": _from(out, folder)}}
+    write_json(out / "features.json", {**known, dataset: own})
+
+
+def _from(out: Path, folder: Path) -> str:
+    return os.path.relpath(folder.resolve(), out.resolve())
+
+
+CARD = "champion.json"
+PACKAGES = ("torch", "torchvision", "numpy", "safetensors", "timm")
+
+
+def write_card(
+    folder: Path,
+    spec: TrialSpec,
+    study: Study,
+    recipe: Mapping[str, Any],
+    images: AllImages,
+    key: str,
+    seconds: float,
+) -> dict[str, Any]:
+    """Write the card of a model beside its weights, and return it.
+
+    Parameters
+    ----------
+    folder : of the model, with `model.json`.
+    study, recipe : what the settings are from, and what the report says of them.
+    seconds : of training.
+    """
+    described = read_json(folder / "model.json")
+    section = study.dataset(spec.dataset.name)
+    earlier = read_json(folder / CARD) or {}
+    card = {
+        "study": study.name,
+        "key": key,
+        "made": earlier.get("made", datetime.now(UTC).isoformat(timespec="seconds")),
+        "weights_sha256": sha256(folder / WEIGHTS),
+        "network": described["network"],
+        "preprocessing": preprocessing(described),
+        "normalize": described["normalize"],
+        "views": described.get("views", "one"),
+        "dataset": {
+            "name": spec.dataset.name,
+            "source": section.name,
+            "options": section.settings,
+            "resize": section.packing["resize"],
+            "train_on": section.train_on,
+            "images_digest": spec.dataset.packed,
+            "labels": images.labels,
+            "labels_digest": spec.dataset.labels,
+            "labels_sha256": images.labels_sha256,
+            **images.counts,
+        },
+        "training": {"spec": spec_json.plain(spec), "seconds": round(seconds, 1)},
+        "recipe": recipe,
+        "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
+        "The champion was trained on all images, so it has none of its own.",
+        "versions": {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()},
+    }
+    write_json(folder / CARD, card)
+    return card
+
+
+def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
+    """What happens to an image before the network: its size, then (pixel / 255 - mean) / std for each channel.
+
+    Mean and standard deviation are measured on a black and a white image, so that they are right for any augmentation.
+
+    Parameters
+    ----------
+    described : the content of a model's `model.json`.
+    """
+    shape = described["image_shape"]
+    if described["augment"] is None:
+        return {"input": "float32 vectors", "shape": shape}
+    augment = augmentations.build(**described["augment"])
+    own = described.get("resize", {})
+    filtered = own.get("interpolation", "bilinear")
+    cropped = f", from the central square of {own['crop']:g} of the shorter side" if "crop" in own else ""
+    height, width, channels = shape
+    flat = [torch.full((1, channels, height, width), value, dtype=torch.uint8) for value in (0, 255)]
+    black, white = (augment(image, training=False).double() for image in flat)
+    std = 1 / (white - black).mean(dim=(0, 2, 3))
+    mean = 0 - black.mean(dim=(0, 2, 3)) * std
+    return {
+        "input": f"uint8 images, resized to `shape` (height, width, channels) by Pillow's {filtered} filter{cropped}",
+        "shape": shape,
+        "network_shape": list(black.shape[1:]),
+        "mean": np.round(mean.numpy(), 6).tolist(),
+        "std": np.round(std.numpy(), 6).tolist(),
+        "augment": described["augment"],
+    }
+
+
+KEY_DIGITS = 16
+POLL_SECONDS = 0.5
+CHECKPOINTS = 20  # about, beside those that are due after some time
+
+Progress = Callable[[int, int], None]
+"""(steps done, all steps), several times a second."""
+
+
+@dataclass(frozen=True)
+class Champion:
+    """A trained champion."""
+
+    folder: Path  # its model: weights, `model.json`, and the card
+    spec: TrialSpec
+    key: str  # of everything that decides its weights
+    card: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to train: a winner's settings."""
+
+    study: Study
+    cell: Cell
+    settings: dict[str, Any]  # of a confirmed trial of the cell, by dotted names
+    rate: float | None  # the share of the labels that are wrong; None: estimated for a filter that assumes one
+    recipe: dict[str, Any]  # of the study, for the card
+    labels: Path | None = None  # a label file in place of the dataset's labels
+
+
+def train_champion(
+    wanted: Wanted,
+    name: str,
+    data_root: Path,
+    store: Path,
+    results: Path,
+    progress: Progress = lambda step, total: None,
+    report: Callable[[str], None] = print,
+) -> Champion:
+    """Train a champion, or find the one that was trained from the same settings and data.
+
+    An interrupted training resumes from its checkpoint. `store/champions/<name>/` contains the data's lists, and a
+    folder for each champion of this name.
+
+    Parameters
+    ----------
+    data_root : the outputs of the study's data stages (`data/<study>`), at least packed images.
+    results : the folder with the results of all studies, for `training.init_from`.
+
+    Raises
+    ------
+    FileNotFoundError : the images are not packed.
+    ValueError : labels or settings do not fit the images, or the machine lacks what the study asks for.
+    RuntimeError : another process trains a champion of this name.
+    """
+    place, dataset = store / "champions" / name, wanted.cell.dataset
+    with locked(place / "lock", wait=False):
+        packed = open_packed_of(data_root, dataset)
+        images = all_images(wanted.study, dataset, packed, wanted.labels)
+        digests = write(images, dataset, wanted.study.seeds[0], data_root, place / "data")
+        starts = InitFromFinder(results, store)
+        spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
+        if spec.training.stored and not of_vectors(packed.manifest):
+            needed = [spec.training]
+            if spec.filter is not None and of_whole_backbone(spec.training) != spec.training:
+                needed.append(of_whole_backbone(spec.training))  # from which a filter's rate is estimated
+            for training in needed:
+                features = extract(packed, training, store / "features", report=report)
+                add_features(place / "data", dataset, features.name, features)
+        spec = with_rate(spec, Rates(place / "data", store, report))
+        key = keys.key(spec)
+        folder = place / key[:KEY_DIGITS]
+        earlier = read_json(folder / "model" / CARD)
+        if earlier is not None:
+            seconds = earlier["training"]["seconds"]
+            report(f"{folder}: trained already")
+        else:
+            counts = images.counts
+            report(
+                f"{name}: training on {counts['images']} images of {counts['classes']} classes ({images.labels}"
+                + (f", {counts['left_out']} left out" if counts["left_out"] else "")
+                + f"), {spec.training.total_steps} steps"
+                + (", in one process" if spec.training.workers > 1 else "")
+            )
+            seconds = _train(spec, place / "data", folder, progress)
+        card = write_card(folder / "model", spec, wanted.study, wanted.recipe, images, key, seconds)
+    return Champion(folder / "model", spec, key, card)
+
+
+def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -> float:
+    """Train to the end. Returns the seconds of training, those before an interruption included."""
+    keep_freed_memory()
+    trainer = training(spec, data_root, folder, spec.training.device)
+    try:
+        with _watched(trainer, progress):
+            while not trainer.finished:
+                trainer.advance()
+        seconds = trainer.result().seconds
+        trainer.discard_checkpoint()
+        return seconds
+    finally:
+        trainer.close()
+
+
+@contextmanager
+def _watched(trainer: Any, progress: Progress) -> Iterator[None]:
+    """Report the trainer's step from another thread, and once at the end."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(POLL_SECONDS):
+            progress(trainer.step, trainer.total_steps)
+
+    thread = threading.Thread(target=watch, name="progress", daemon=True)
+    progress(trainer.step, trainer.total_steps)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        progress(trainer.step, trainer.total_steps)
+
+
+def champion_spec(
+    study: Study,
+    cell: Cell,
+    settings: Mapping[str, Any],
+    rate: float | None,
+    digests: Mapping[str, str],
+    find_init_from: specs.FindInitFrom | None = None,
+) -> TrialSpec:
+    """The spec of a trial with the cell's settings on data with labels as they are.
+
+    A filter assumes the noise rate `rate`, unless the study sets or searches what it assumes; of an unknown rate the
+    spec says `estimated`, as a trial's (`specs.with_rate`). Nothing is evaluated.
+
+    Parameters
+    ----------
+    settings : of a confirmed trial of the cell, by dotted names; of these, the searched ones and the step at which
+        training stops are taken.
+    rate : the share of the labels that are wrong; None: nobody knows it.
+    digests : of the data.
+
+    Raises
+    ------
+    ValueError : the study asks for a GPU that this machine lacks, or a file is missing.
+    """
+    searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
+    seed = study.seeds[0]
+    spec = specs.build(study, cell, "confirm", seed, searched, digests, find_init_from)
+    assumed: Any = ESTIMATED if rate is None else rate
+    spec = replace(spec, filter=specs.filter_of(replace(cell, rate=assumed), searched))
+    spec = specs.with_rate(spec, lambda _: assumed)
+    if spec.training.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"study {study.name!r} trains on a GPU (section resources), and torch finds none on this machine"
+        )
+    return replace(
+        spec,
+        noise=NoiseSpec(*NO_NOISE),
+        evaluation=EvaluationSpec(
+            every=max(1, spec.training.total_steps // CHECKPOINTS), sets=(), views=spec.evaluation.views
+        ),
+        protocol=TrialSpec.protocol,
+    )
