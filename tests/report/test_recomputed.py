@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 FINDINGS = ROOT / "docs" / "findings.md"
 ROWS = yaml.safe_load((ROOT / "pipelines/regimes.yaml").read_text(encoding="utf-8"))
 R1, MAP = "test/fine/recall@1", "test/fine/map@r"
+NAMES = {"given": "of people's labels"}
 WITHOUT = ("whitening", "components", "lda")
 EFFECTS = [
     ("eps-table1", "seen/fine/recall@1", "positives == 'easy'", "positives != 'easy'", ""),
@@ -61,16 +62,20 @@ def test_the_gains_of_the_first_table(row, score, column):
     trained = per_unit(confirmed[[name == best or str(name) == str(best) for name in confirmed.index]], unit, score)
 
     forms = [per_unit(one, unit, score) for _, one in trials[free & (trials["phase"] == "confirm")].groupby("loss")]
+    chosen = []  # by observed labels, in studies that record it
     noisy = [one for one in summary["untrained_by_noise"] if one["noise"] == row["noise"]]
     for one in noisy:
+        if one["name"].endswith("re-ranked"):  # it needs the whole gallery
+            continue
         if abs(one["rate"] - row["rate"]) < 1e-9 and score in one["scores"]:
             forms.append([scores[score] for scores in one["by_split"]] if unit == "split" else [one["scores"][score]])
+            chosen += [forms[-1]] * one["name"].endswith(", free")
     for scores in (scores for of_data in summary["untrained"].values() for scores in of_data.values()):
         forms.append([scores[score]])
-    free_best = max(forms, key=np.mean)
+    free_best = max(chosen or forms, key=np.mean)
 
     table = FINDINGS.read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
-    wrong = f"{100 * row['rate']:g}%" if row["rate"] else "none"
+    wrong = f"{100 * row['rate']:g}% {NAMES.get(row['noise'], row['noise'])}" if row["rate"] else "none"
     (line,) = re.findall(rf"\| {re.escape(row['case'])} \| {wrong}[^\n]*\| `{row['study']}` \|", table)
     shown = line.split("|")[column].strip()
     assert shown.startswith(f"{100 * (trained.mean() - np.mean(free_best)):+.1f} [")

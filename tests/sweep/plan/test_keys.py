@@ -41,8 +41,10 @@ def replaced(monkeypatch):
     def replace(module: str, *changes: tuple[str, str]) -> None:
         importlib.import_module(module)
         monkeypatch.setitem(sys.modules, module, edited(module, *changes))
+        discovery._part.cache_clear()
 
-    return replace
+    yield replace
+    discovery._part.cache_clear()
 
 
 def test_a_key_contains_what_decides_the_result(toy_study):
