@@ -293,14 +293,14 @@ def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary]
         return Outcome(say("outcome_step_0", method=method), free)
     if not gains:
         return Outcome(say("outcome_no_baseline", method=method), refit)
-    said, gain = {"method": method, "baseline": baseline, "points": numbers}, next(iter(gains.values()))
-    if gain.mean <= 0 or gain.high < 0:
-        return Outcome(say("outcome_below", **said), free)
+    gain = next(iter(gains.values()))
+    if gain.mean <= 0:
+        return Outcome(say("outcome_below", method=method, baseline=baseline, points=numbers), free)
     if gain.n < 2:
-        return Outcome(say("outcome_one_seed", **said), refit)
+        return Outcome(say("outcome_one_seed", method=method, baseline=baseline, points=numbers), refit)
     if gain.low > 0:
-        return Outcome(say("outcome_above", **said), refit)
-    return Outcome(say("outcome_undecided", **said, study=study), free)
+        return Outcome(say("outcome_above", method=method, baseline=baseline, points=numbers), refit)
+    return Outcome(say("outcome_undecided", method=method, baseline=baseline, points=numbers, study=study), free)
 
 
 def outcome_of(results: Results) -> Outcome | None:
@@ -321,9 +321,8 @@ def outcome_of(results: Results) -> Outcome | None:
         own = untrained(results, dataset, noise, rate, one) if one in results.score_keys else None
         if own is not None:
             label = label or own.label
-            gains[metric_label(metric_of(one))] = gain_over(results, results.values(best, one), own, {best: 1.0}, one)[
-                0
-            ]
+            gain, _ = gain_over(results, results.values(best, one), own, {best: 1.0}, one)
+            gains[metric_label(metric_of(one))] = gain
     return outcome(results.study.name, results.methods[best].label, label, gains, trains(results, best))
 
 

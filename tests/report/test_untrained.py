@@ -86,7 +86,7 @@ def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projec
         ("net", 0.65, False, "+15.0 [+10.0, +20.0]"),
         ("pixels", 0.65, False, "+15.0 [+10.0, +20.0]"),
         ("net", 0.79, True, "+1.0 [-4.0, +6.0]"),
-        ("vectors", 0.85, True, "-5.0 [-10.0, +0.0]"),
+        ("vectors", 0.85, True, "-5.0 [-10.0, 0.0]"),
     ],
 )
 def test_a_recommendation_says_whether_training_is_worth_it(with_features, name, score, free, gain):
