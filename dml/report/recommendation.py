@@ -293,14 +293,16 @@ def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary]
         return Outcome(say("outcome_step_0", method=method), free)
     if not gains:
         return Outcome(say("outcome_no_baseline", method=method), refit)
-    gain = next(iter(gains.values()))
+    metric, gain = next(iter(gains.items()))
     if gain.mean <= 0:
         return Outcome(say("outcome_below", method=method, baseline=baseline, points=numbers), free)
     if gain.n < 2:
         return Outcome(say("outcome_one_seed", method=method, baseline=baseline, points=numbers), refit)
     if gain.low > 0:
-        return Outcome(say("outcome_above", method=method, baseline=baseline, points=numbers), refit)
-    return Outcome(say("outcome_undecided", method=method, baseline=baseline, points=numbers, study=study), free)
+        return Outcome(say("outcome_above", method=method, baseline=baseline, metric=metric, points=numbers), refit)
+    return Outcome(
+        say("outcome_undecided", method=method, baseline=baseline, metric=metric, points=numbers, study=study), free
+    )
 
 
 def outcome_of(results: Results) -> Outcome | None:
