@@ -165,12 +165,17 @@ def _readmes_findings() -> list[str]:
 
 
 def _said_of(study: str, results: str) -> str:
-    """The study's own section, and what stands between a mention of it and the mention before."""
+    """Its own section, its rows of the first table, and what stands between a mention of it and the mention before."""
     parts = re.split(r"\(`([\w-]+)`[:)]", results)  # text, name, text, name, ...
     mentioned = [text.rsplit("\n", 1)[-1] for text, name in itertools.pairwise(parts) if name == study]
     own = [section for section in results.split("\n### ") if f"`make repro STUDY={study}`: " in section]
     assert len(own) == 1
-    return "\n".join([*mentioned, *own])
+    rows = [
+        line
+        for line in FINDINGS.replace("\N{MINUS SIGN}", "-").replace("+", "").splitlines()
+        if f"| `{study}` |" in line
+    ]
+    return "\n".join([*mentioned, *own, *rows])
 
 
 def test_the_architecture_names_what_exists():

@@ -22,7 +22,9 @@ def studies(tmp_path):
 
 def test_settings_inside_sections_and_lists_are_changed(studies):
     path = studies / "quickstart.yaml"
-    apply_overrides(path, ["training.steps=100", "seeds=[0,1]", "+training.schedule=cosine", "noise.0.rates=[0.0,0.3]"])
+    apply_overrides(
+        path, ["training.steps=100", "seeds=[0,1]", "+training.schedule=cosine", "noise.0.rates=[0.0,0.2,0.4,0.5]"]
+    )
     study = load_study(path)
     assert (study.training.steps, study.seeds, study.training.schedule) == (100, [0, 1], "cosine")
-    assert study.noise[0].rates == [0.0, 0.3]
+    assert study.noise[0].rates == [0.0, 0.2, 0.4, 0.5]

@@ -33,22 +33,6 @@ def figure():
         yield made
 
 
-def test_a_small_svg_has_the_same_paths_and_texts(figure, tmp_path):
-    with figures.applied():
-        figure.savefig(tmp_path / "full.svg")
-        save(figure, tmp_path / "small")
-    full, small = ((tmp_path / f"{name}.svg").read_text() for name in ("full", "small"))
-    assert len(small) < 0.7 * len(full)
-    one, two = (ElementTree.fromstring(text) for text in (full, small))
-    for tree in (one, two):
-        assert tree.attrib["viewBox"] == "0 0 288 216"
-    texts = [["".join(e.itertext()).strip() for e in tree.findall(".//{*}text")] for tree in (one, two)]
-    assert texts[0] == texts[1]
-    assert "A panel: one; two" in texts[1]
-    numbers = [np.array(_numbers(tree)) for tree in (one, two)]
-    assert np.abs(numbers[0] - numbers[1]).max() < 0.011
-
-
 def _numbers(tree) -> list[float]:
     """All coordinates of all drawn paths, in order."""
     paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
