@@ -120,7 +120,8 @@ def _exists(module: str) -> bool:
 @cache
 def _file(module: str) -> Path:
     path = PACKAGE.joinpath(*module.split(".")[1:])
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # a folder may remain of an earlier version, with compiled files alone
+    return package if package.is_file() else path.with_suffix(".py")
 
 
 @cache
