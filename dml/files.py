@@ -19,6 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 POLL_SECONDS = 0.2
+SPARE = 64 * 2**20  # bytes to keep free: for the index, the manifest and the small files of other processes
 LONGEST_NAME = 100  # bytes of what a user calls something: names of files have it, and others add to it
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
@@ -265,9 +266,6 @@ def listed(params: Path) -> list[str]:
         quotes = "; a name that YAML reads as something else has quotes" if isinstance(names, list) else ""
         raise ValueError(f"{params.name}: studies: expected a list of names, got {names!r}{quotes}")
     return names
-
-
-SPARE = 64 * 2**20  # bytes to keep free: for the index, the manifest and the small files of other processes
 
 
 def check_space(folder: Path, needed: int, what: str) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -132,7 +133,11 @@ def collect(
         options, unlabelled = table, False
     source = sources.build("imagefolder", **options)
     source.download(place, lambda line: None)
-    return _images(place, source, options, unlabelled, mirror, report)
+    name = hashlib.sha256(str(place.resolve()).encode()).hexdigest()[:16]
+    with files.locked(
+        files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
+    ):
+        return _images(place, source, options, unlabelled, mirror, report)
 
 
 def _of_folder(place: Path) -> tuple[dict[str, Any], bool]:

@@ -11,55 +11,41 @@ from dml.evaluation.clustering import Contingency, SharedInformation, mutual_inf
 from dml.evaluation.ranking import Hits
 
 
-class Recall:
-    """Recall@K as metric learning defines it: 1 if any of a query's K nearest has its class, else 0.
-
-    It is neither precision@K nor the share of the relevant rows found (Jegou et al. 2011; Oh Song et al. 2016).
-
-    Recall@k of each query.
+class _AtK:
+    """A score of each query's k nearest.
 
     Parameters
     ----------
     k : neighbours to look at, at least 1.
     """
 
-    version: ClassVar[int] = 1
-
     def __init__(self, k: int) -> None:
         if k < 1:
-            raise ValueError(f"recall: k: expected at least 1, got {k}")
+            raise ValueError(f"{type(self).__name__.lower()}: k: expected at least 1, got {k}")
         self.k = k
 
     def depth(self, most: int) -> int:
         """Neighbours needed: k."""
         return self.k
+
+
+class Recall(_AtK):
+    """Recall@K as metric learning defines it: 1 if any of a query's K nearest has its class, else 0.
+
+    It is neither precision@K nor the share of the relevant rows found (Jegou et al. 2011; Oh Song et al. 2016).
+    """
+
+    version: ClassVar[int] = 1
 
     def __call__(self, hits: Hits) -> np.ndarray:
         """Per query, float64 (b,)."""
         return hits.sum((hits.nth == 1) & (hits.rank <= self.k))
 
 
-class Precision:
-    """Precision@K: the share of a query's K nearest that have its class. It divides by K even if the gallery is
-    smaller.
-
-    Precision@k of each query.
-
-    Parameters
-    ----------
-    k : neighbours to look at, at least 1.
-    """
+class Precision(_AtK):
+    """Precision@K: the share of a query's K nearest that have its class, and of K even if the gallery is smaller."""
 
     version: ClassVar[int] = 1
-
-    def __init__(self, k: int) -> None:
-        if k < 1:
-            raise ValueError(f"precision: k: expected at least 1, got {k}")
-        self.k = k
-
-    def depth(self, most: int) -> int:
-        """Neighbours needed: k."""
-        return self.k
 
     def __call__(self, hits: Hits) -> np.ndarray:
         """Per query, float64 (b,)."""
