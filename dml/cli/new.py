@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -80,6 +80,8 @@ def new(
 
     import yaml
 
+    from dml.cli.collection import source_of
+    from dml.cli.look import columns
     from dml.cli.proposal import fewer_pixels, fewer_steps, propose, study_text
     from dml.config import study_from
     from dml.data import DataError, sources
@@ -88,7 +90,11 @@ def new(
     from dml.sweep.cost import estimate
     from dml.training.data import check_pairs
 
-    kind, options = _options(place, root, column or [], labels)
+    kind, options = source_of(place, labels, root, columns(column))
+    if kind == "features" and "table" not in options:
+        raise typer.BadParameter(
+            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
+        )
     source = sources.build(kind, **options)
 
     def report(line: str) -> None:
@@ -129,36 +135,6 @@ def new(
     first = f"\naudit:   dml audit {name}" if found.vectors is not None else ""
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}{first}", f"next:    dml run {name}"]))
-
-
-def _options(place: Path, root: Path | None, columns: list[str], labels: Path | None) -> tuple[str, dict[str, Any]]:
-    """The source of a place, and its settings."""
-    from dml.data.raw import check_text
-    from dml.data.sources._table import columns_of, has_vectors
-
-    for path in (place, *([root] if root else []), *([labels] if labels else [])):
-        check_text(path.resolve())
-    if place.is_dir():
-        if root is not None or columns or labels is not None:
-            raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
-        return "imagefolder", {"root": str(place.resolve())}
-    pairs = [pair.partition("=") for pair in columns]
-    if not all(sign and own for _, sign, own in pairs):
-        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(columns)}")
-    named = {name: own for name, _, own in pairs}
-    if labels is None and not has_vectors(place, named.values()):
-        given = {"columns": named} if named else {}
-        return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
-    if labels is None and place.suffix.lower() in (".npy", ".npz"):
-        raise typer.BadParameter(
-            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
-        )
-    if root is not None:
-        raise typer.BadParameter(f"--root is about a table of images, and {place} has vectors")
-    table = labels or place
-    named = {**columns_of(table), **named}
-    given = {"columns": named} if named else {}
-    return "features", {"vectors": str(place.resolve()), "table": str(table.resolve()), **given}
 
 
 def audited(found: Survey) -> str:
