@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import time
@@ -47,6 +48,10 @@ TIMED = 8  # images whose features are timed, after as many that warm up
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
+
+
+class Slow(ValueError):
+    """Features would take longer than they may."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,7 @@ def collect(
     columns: Mapping[str, str] | None = None,
     mirror: bool | None = None,
     report: Report = print,
+    limit: float = math.inf,
 ) -> Collection:
     """Read a place, and compute the features that are not there yet, after saying how long that takes.
 
@@ -148,9 +154,11 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
+    limit : seconds that features of a network may take; beyond, small images are compared by their pixels only.
 
     Raises
     ------
+    Slow : features of photographs would take longer than `limit`.
     DataError, ValueError : nothing can be read there, or not as said.
     """
     kind, options = source_of(place, labels, root, columns)
@@ -163,7 +171,7 @@ def collect(
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
-        return _images(place, source, options, unlabelled, mirror, report)
+        return _images(place, source, options, unlabelled, mirror, report, limit)
 
 
 def source_of(
@@ -204,7 +212,13 @@ def _of_folder(place: Path) -> tuple[dict[str, Any], bool]:
 
 
 def _images(
-    place: Path, source: Source, options: dict[str, Any], unlabelled: bool, mirror: bool | None, report: Report
+    place: Path,
+    source: Source,
+    options: dict[str, Any],
+    unlabelled: bool,
+    mirror: bool | None,
+    report: Report,
+    limit: float,
 ) -> Collection:
     count, small = _glance(source, place)
     try:
@@ -219,12 +233,17 @@ def _images(
     missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
     if missing:
         assert training is not None
-        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1)
-        report(
-            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds + 5)}"
-            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for "
-            "dml audit, search and new too)"
-        )
+        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1) + 5
+        text = f"features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
+        if seconds > limit and not small:
+            raise Slow(text)
+        if seconds > limit:
+            each, missing = [], []
+        else:
+            report(
+                f"{counted(count, 'image')}: {text}{', with those of mirror images' if len(missing) > 1 else ''} "
+                f"(they are kept in {files.cache()}, for dml audit, search and new too)"
+            )
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
         progress = _progress(report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -111,8 +112,7 @@ def new(
     facts.append(settings.why)
     if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
         facts.append(line)
-    if found.vectors is not None:
-        facts.append(audited(found))
+    facts.append(first_audit(place, labels, root, columns(column), report))
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -132,20 +132,30 @@ def new(
     if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
         settings, expected = replace(settings, steps=steps), cost(steps)
     lines = expected.lines()
-    first = f"\naudit:   dml audit {name}" if found.vectors is not None else ""
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
-    print("\n".join([*lines, f"\nwritten: {project.file(name)}{first}", f"next:    dml run {name}"]))
+    print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
+    print(f"audit:   dml audit {name}\nnext:    dml run {name}")
 
 
-def audited(found: Survey) -> str:
-    """How many labels of vectors look wrong, by an audit of these vectors."""
-    from dml.audit import audit as audit_of
+AUDITED = 20.0  # seconds that features for a first audit may take
+
+
+def first_audit(
+    place: Path, labels: Path | None, root: Path | None, columns: dict[str, str], report: Callable[[str], None]
+) -> str:
+    """How many labels look wrong, as `dml look` finds, if its features are there or take seconds."""
+    from dml.cli.collection import NAMES, Slow, collect
+    from dml.cli.look import audited
 
     try:
-        rate = audit_of(found.vectors, found.index["fine"].to_numpy()).rate.guess
-    except ValueError as error:
-        return f"the labels cannot be audited: {error}"
-    return f"an audit of these vectors: some {rate:.1%} of the labels look wrong (a first guess)"
+        seen = collect(place, labels, root, columns, report=report, limit=AUDITED)
+    except Slow as error:
+        return f"the labels are not audited yet: {error}, which `dml look` computes and keeps"
+    found, notes = audited(seen)
+    if found is None:
+        return notes[0] if notes else "there are no labels to audit"
+    share = f"an audit by {NAMES[found.representation]}: some {found.rate.guess:.1%} of the labels look wrong"
+    return ". ".join([f"{share} (a first guess)", *(note.rstrip(".") for note in notes)])
 
 
 def describe(found: Survey) -> list[str]:

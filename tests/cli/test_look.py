@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dml.cli import collection
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
 from dml.types import TrainingSpec
@@ -17,13 +16,6 @@ CLASSES, ROWS, SIZE = 12, 360, 16
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Features are kept below the test's folder, and there is no pretrained network."""
-
-    def missing(options):
-        raise ValueError("no weights")
-
-    monkeypatch.setenv("DML_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr(collection, "_of_network", missing)
     monkeypatch.chdir(tmp_path)
 
 
