@@ -51,8 +51,8 @@ def new(
     """Write a study of your own images or vectors, after a look at each of them.
 
     Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
-    batch and steps for this machine. Labels of vectors are audited first. The study is pipelines/studies/NAME.yaml;
-    change it, or run it as it is.
+    batch and steps for this machine. Labels are audited first if that takes seconds. The study is
+    pipelines/studies/NAME.yaml; change it, or run it as it is.
 
     [bold]Examples[/bold]: dml new my-images /data/my-images · dml new my-texts vectors.npy --labels table.csv
     """
