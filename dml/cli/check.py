@@ -159,7 +159,8 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             estimate = cost(project, name, SECONDS / len(names))
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
-            lines = [*estimate.lines(), f"  tuning: {budget_text(study).replace('(tpe)', TPE)}", tells_apart(project, name, estimate), limit]
+            tuning = f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"
+            lines = [*estimate.lines(), tuning, tells_apart(project, name, estimate), limit]
             lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
             print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)

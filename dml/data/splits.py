@@ -194,9 +194,7 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
     return "; ".join(lines)
 
 
-def crossing(
-    copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray, noun: str = "image"
-) -> str:
+def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray, noun: str = "image") -> str:
     """What to say of identical images that are in several sets of a split; "" if there are none.
 
     Parameters
