@@ -8,6 +8,9 @@ suspects of `dml.audit` of the same features: leave them out, take the suggested
 looks knows the true class, and leaves an image out that is of none of the training classes. Looking at as many images
 drawn at random is the control. Gains are over labels as given; intervals (95%) are a bootstrap over test classes and
 seeds of wrong labels, or over test classes alone where people gave the labels.
+
+`--tables FOLDER` writes the tables of the study `regime-cars-unsuspected` there instead: Cars with the wrong labels of
+seed 0, without the suspects.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ from pathlib import Path
 
 import free as steps
 import numpy as np
+import pandas as pd
 import torch
 
 from dml import audit, evaluation
+from dml.data.packing import open_packed
 from dml.training import free
 from dml.training.closed_form import apply, fit
 
@@ -64,13 +69,39 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
     return evaluation.per_class(result.per_query)[["queries", *steps.METRICS]].to_numpy() * [1, 100, 100]
 
 
+def write_tables(folder: Path, cache: Path, data: Path) -> None:
+    """`cars-uniform.csv`, `cars-similarity.csv`: path, fine, given, split of the images that are not suspected."""
+    images, layers = steps.features("cars", steps.LITE, 224, cache, data)
+    listed = pd.read_csv(data / "cars" / "table.csv").set_index("path")
+    index = open_packed(cache / "cars-224").index.iloc[images.rows]
+    names = listed.loc[index["path"], "fine"].to_numpy()
+    name_of = dict(zip(images.fine, names, strict=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    for noise, rate in steps.NOISES[:2]:
+        observed = steps.labels_of(images, layers, noise, rate, 0)
+        train = np.flatnonzero(observed >= 0)
+        vectors = free.unit(layers[steps.LAST][train, 0])
+        kept = {arm: labels for arm, labels, _ in arms(vectors, observed[train], images.fine[train], 0)}
+        observed[train] = kept["without suspects"]
+        table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
+        table["given"] = [name_of.get(label, own) for label, own in zip(observed, names, strict=True)]
+        table["split"] = listed.loc[index["path"], "split"].to_numpy()
+        table[(observed >= 0) | images.tests].to_csv(folder / f"cars-{noise}.csv", index=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
     parser.add_argument("--seeds", type=int, default=3, help="of wrong labels")
+    parser.add_argument(
+        "--tables", type=Path, help="write tables for a study into this folder, and compute nothing else"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
+    if args.tables:
+        write_tables(args.tables, args.cache, args.data)
+        return
     print("| data | labels | wrong | images | looked at | R@1 / MAP@R | gain in R@1 | gain in MAP@R |\n|" + "---|" * 8)
     for name, pixels, noises in CASES:
         images, layers = steps.features(name, steps.LITE, pixels, args.cache, args.data)
