@@ -155,8 +155,8 @@ def look(
     labels : observed classes, whole numbers or names (n,); images with -1 are left out.
     metrics : of `dml.evaluation`; the first one chooses.
     folds : of the classes, at most half as many as there are classes.
-    suspects : bool (n,), images whose labels look wrong (`dml.audit`); None: none. They neither choose nor are fitted to
-        in a step of its own, which gave back what 40% wrong labels cost on Cars (docs/benchmarks/regime.md).
+    suspects : bool (n,), images whose labels look wrong (`dml.audit`); None: none. In a step of its own they neither
+        choose nor are fitted to, which gave back what 40% wrong labels cost on Cars (docs/benchmarks/regime.md).
 
     Raises
     ------
