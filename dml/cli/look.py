@@ -250,7 +250,7 @@ def training_seconds(seen: Collection) -> float | None:
         while steps != settings.steps:
             steps = settings.steps
             study = study_from(yaml.safe_load(study_text("look", options, found, settings, [])), "look")
-            seconds = estimate(study, nowhere, nowhere, nowhere).seconds
+            seconds = estimate(study, nowhere, nowhere, nowhere, seconds=1.0).seconds
             settings = replace(settings, steps=fewer_steps(steps, seconds))
     except ValueError:  # too few classes to split, or to train on
         return None
