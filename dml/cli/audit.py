@@ -37,20 +37,20 @@ def audit(
     """
     from dml.audit.outputs import lines
     from dml.audit.study import REQUEST, ask, take_in
-    from dml.config import AuditSection, audited_dataset, load_study
+    from dml.config import audited_dataset, load_study
     from dml.files import read_json
     from dml.sweep.execution import cluster
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))))
-    audited_dataset(loaded.audit or AuditSection(), loaded)
+    audited_dataset(loaded)
     check_outputs(project, [study], [study])
     earlier = copied_before(project, study)
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
     if review is None:
-        cluster.check(loaded.resources)  # not only once its stages need it
+        cluster.check()  # not only once its stages need it
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
         if review is not None:
             take_in(asking, review, done)

@@ -168,10 +168,9 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     """(label, value, smaller print) for the head of the page."""
     study, trials = results.study, results.trials
     budget = "defaults" if study.search.sampler == "fixed" else f"{counted(study.search.trials, 'trial')} for each cell"
-    budget += ", successive halving" if study.search.early_stopping == "halving" else ""
     stop = ", stopped at the best step" if study.search.stop == "best" else ""
     counts = trials["status"].value_counts()
-    others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
+    others = [f"{int(counts['failed'])} failed"] if counts.get("failed") else []
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
     spread = f"{spread} of the labels made wrong" if results.own_labels else f"label noise {spread}"

@@ -107,8 +107,7 @@ def tests_of(study: Study) -> list[ClaimTest]:
 
 def _own(one: ComparisonSection) -> Test:
     expected: dict[str, Any] = {"above" if one.direction == "greater" else "below": 0.0}
-    said: dict[str, Any] = {"where": one.where, "each": one.each, **expected}
-    return lambda results: [paired(results, one.first, one.second, one.score, **said)]
+    return lambda results: [paired(results, one.first, one.second, one.score, where=one.where, **expected)]
 
 
 def paired(

@@ -97,12 +97,12 @@ def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
-    compared = study.search.early_stopping != "none" or stops_at_best(study.search, row["phase"])
+    compared = stops_at_best(study.search, row["phase"])
     if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])
     points = [[step, {key: scores[key]}] for step, scores in json.loads(row["curve"]) if key in scores]
-    if compared and row["phase"] == "tune":
+    if compared:
         return points
     step = max(1, -(-len(points) // POINTS))
     kept = points[::-1][::step][::-1]  # with the last point
@@ -248,7 +248,7 @@ def _written(write: Callable[[Path], None]) -> int:
 def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
     drawn = _bytes(arrays)
     if text + drawn > LARGEST:
-        fewer = "; let report.cells name fewer cells, or lower report.queries or report.neighbors" if drawn else ""
+        fewer = "; let report.figures name fewer" if drawn else ""
         raise ValueError(
             f"{study.name}: its snapshot would have {text + drawn:,} bytes ({text:,} of trials, {drawn:,} of figures); "
             f"at most {LARGEST:,} are allowed{fewer}"

@@ -56,7 +56,7 @@ def test_what_varies_without_effect_makes_no_cells():
 
 
 def test_a_trial_only_fits_its_head():
-    mine = study(training={"learning_rate": 0.5, "schedule": "cosine", "head": "mlp", "embedding_size": 8, "ema": 0.9})
+    mine = study(training={"learning_rate": 0.5, "schedule": "cosine", "embedding_size": 8})
     found = spec(mine, closed(mine)[0])
     training = TrainingSpec(
         backbone="pixels", embedding_size=8, steps=0, head_start="whitening", batch=found.training.batch

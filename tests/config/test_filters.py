@@ -7,8 +7,7 @@ import pytest
 from dml.config import ConfigError
 from dml.config.compare import attribute, check_matching
 from dml.sweep.plan import keys, spec_json, specs
-from dml.sweep.plan.space import space_of
-from dml.types import FilterSpec, Uniform
+from dml.types import FilterSpec
 
 STUDY = """
 title: Filters
@@ -60,26 +59,18 @@ def test_an_estimated_rate_is_filled_in_for_each_trial(study):
     assert keys.key(specs.with_rate(built, lambda spec: 0.37)) == keys.key(build(number, number.cells()[-1]))
 
 
-def test_the_rate_is_the_cells_fixed_or_searched(study):
+def test_the_rate_is_the_cells_or_fixed(study):
     text = """filters:
   - {name: prism, settings: {rate: true}}
   - {name: prism_vmf, settings: {rate: true, memory: 512}}
   - {name: prism, settings: {rate: 0.25}}
-  - {name: prism, search: {rate: {uniform: [0.1, 0.5]}}}
 """
-    with pytest.raises(ConfigError, match="same cell"):
-        study(text)
-    made = study(text.replace("{name: prism, search", "{name: prism_vmf, search"))
-    own, memory, fixed, searched = made.cells()[4:8]
+    own, memory, fixed = (made := study(text)).cells()[3:6]
     assert own.rate == 0.4
     assert build(made, own).filter == FilterSpec("prism", {"rate": 0.4})
     assert build(made, memory).filter == FilterSpec("prism_vmf", {"rate": 0.4, "memory": 512})
     assert memory.name.endswith("filter=prism_vmf(memory=512)")
     assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
-    assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
-    tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
-    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "grid"})})
-    assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
 
 
 def test_a_key_contains_the_filter_its_settings_and_version(study):

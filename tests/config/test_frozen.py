@@ -1,13 +1,7 @@
-"""`training.frozen`, `training.head` and sources of vectors: what a study may say of them."""
+"""`training.frozen` and sources of vectors: what a study may say of them."""
 
 from __future__ import annotations
 
-import dataclasses
-
-import pytest
-
-from dml import models
-from dml.config import ConfigError
 from dml.config.loading import record, recorded
 from dml.sweep.inputs.vectors import frozen_trainings
 from dml.sweep.plan import keys, spec_json, specs
@@ -20,13 +14,6 @@ def spec(study, cell=0):
     return specs.build(study, study.cells()[cell], "confirm", 0, {}, DIGESTS)
 
 
-def test_an_unknown_head_lists_the_choices(study):
-    with pytest.raises(ConfigError, match=r"head: .*linear.*mlp.*mpl"):
-        study("training: {head: mpl}")
-    with pytest.raises(ValueError, match="head: unknown name 'mpl'; did you mean 'mlp'"):
-        models.build("small_conv", embedding_size=2, head="mpl")
-
-
 def test_a_key_contains_what_decides_a_frozen_trial(study):
     plain, frozen = keys.record(spec(study(""))), keys.record(spec(study("training: {frozen: true}")))
     assert not {"frozen", "frozen_precision", "head"} & set(plain["spec"]["training"])
@@ -37,9 +24,8 @@ def test_a_key_contains_what_decides_a_frozen_trial(study):
         "backbone: mlp",
         "backbone: {settings: {width: 3}}",
         "augment: {settings: {image_size: 9}}",
-        "head: mlp",
     )
-    texts += ("precision: bfloat16", "frozen_precision: float16")
+    texts += ("precision: bfloat16",)
     made = [keys.key(spec(study(f"training: {{frozen: true, {text}}}"))) for text in texts]
     assert len(set(made)) == len(texts)
 
@@ -50,7 +36,6 @@ training: {frozen: true}
 grid:
   training.backbone: [mlp, small_conv]
   training.embedding_size: [2, 3]
-  training.head: [linear, mlp]
 """
     found = frozen_trainings(study(varied), "digits")
     assert {training.backbone for training in found} == {"mlp", "small_conv"}
@@ -83,6 +68,5 @@ def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
 
 
 def test_a_spec_survives_its_way_to_a_worker(study):
-    made = spec(study("training: {frozen: true, head: mlp, frozen_precision: float16}"))
+    made = spec(study("training: {frozen: true, head_start: lda}"))
     assert spec_json.load(spec_json.dump(made)) == made
-    assert dataclasses.asdict(made)["training"]["head"] == "mlp"

@@ -8,7 +8,6 @@ from dml.config import InitFromSection
 def test_the_ways_to_name_weights(study):
     for text, expected in (
         ("{path: store/model}", InitFromSection(path="store/model")),
-        ("{study: other, best: true, head: new}", InitFromSection(study="other", best=True, head="new")),
         (
             "{study: other, cell: {loss: triplet, rate: 0.3, loss.margin: 0.1}}",
             InitFromSection(study="other", cell={"loss": "triplet", "rate": 0.3, "loss.margin": 0.1}),
@@ -19,7 +18,7 @@ def test_the_ways_to_name_weights(study):
 
 
 def test_starts_vary(study):
-    found = study("grid: {training.init_from: [null, {study: other, best: true}]}")
+    found = study("grid: {training.init_from: [null, {study: other, cell: {loss: triplet}}]}")
     starts = [found.training_of(cell).init_from for cell in found.cells()]
-    assert starts == [None, InitFromSection(study="other", best=True)]
+    assert starts == [None, InitFromSection(study="other", cell={"loss": "triplet"})]
     assert len({cell.name for cell in found.cells()}) == 2

@@ -38,10 +38,7 @@ compare:
     first: {training.backbone.width: 16, rate: 0.2, noise: uniform}
     second: {training.backbone.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment.settings: {image_size: 6}}
-    each: [training.init_from]
-report: {cells: {training.backbone.width: 16}}
 audit:
-  dataset: pairs
   backbone: {name: small_conv, settings: {width: 4}}
   review_size: 20
 """

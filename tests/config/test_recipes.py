@@ -102,18 +102,12 @@ def test_only_a_loss_with_parameters_searches_their_rate():
 def test_own_is_the_range_that_a_part_states(study):
     found = Study(title="t", datasets=["digits"], losses=[{"name": "triplet", "search": {"margin": "own"}}])
     assert found.cells()[0].loss.search == {"margin": Triplet.search_space["margin"]}
-    for more, message in (
-        ("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),
-        ("miner: {search: {margin: own}}", "margin: two policies share it"),
-        ("filters: [{name: prism, search: {window: own}}]", "window: it states no range.*Those it states: rate"),
-    ):
+    for more, message in (("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),):
         with pytest.raises(ConfigError, match=message):
             study(more)
 
 
 def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
-    assert study("recipe: finetune\ntraining: {head: mlp}").training.head_start == "random"
-    assert study("recipe: finetune\ntraining: {head: none}").training.head_learning_rate is None
     assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
     found = study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search
     assert list(found) == ["weight_decay", "loss_learning_rate"]

@@ -15,8 +15,6 @@ grid:
 evaluation: {keep_embeddings: true, keep_start_embeddings: true}
 report:
   figures: [retrieval, similarities, tsne, spectrum]
-  cells: {positives: easy, training.embedding_size: 8}
-  queries: 6
 """
 
 
@@ -29,5 +27,4 @@ def load(tmp_path: Path, text: str) -> Study:
 def test_the_figures_of_a_study_and_their_defaults(tmp_path):
     study = load(tmp_path, GOOD)
     assert study.report.figures == ["retrieval", "similarities", "tsne", "spectrum"]
-    assert (study.report.queries, study.report.neighbors, study.report.seed) == (6, 5, 0)
     assert load(tmp_path, GOOD.split("evaluation:")[0]).report.figures == []

@@ -19,8 +19,6 @@ def test_the_defaults_depend_on_the_augmentation(study):
     assert (plain.views, plain.frozen_precision, plain.stored) == (1, "float16", True)
     cropped = spec(study(f"training: {{train_from: layers.3, {CROPS}}}")).training
     assert (cropped.views, cropped.frozen_precision) == (4, "float16")
-    full = spec(study(f"training: {{train_from: layers.3, views: 2, frozen_precision: float32, {CROPS}}}")).training
-    assert (full.views, full.frozen_precision) == (2, "float32")
     assert spec(study("")).training == TrainingSpec()
 
 
@@ -30,7 +28,7 @@ def test_a_key_contains_what_decides_the_trial(study):
     own = {"train_from": "layers.3", "frozen_precision": "float16"}
     assert below["spec"]["training"] == {**plain["spec"]["training"], **own}
     assert below["versions"] == {**plain["versions"], "training.frozen": 1}
-    texts = ("", CROPS, f"{CROPS}, views: 2", f"{CROPS}, frozen_precision: float32", "backbone: {settings: {width: 3}}")
+    texts = ("", CROPS, f"{CROPS}, views: 2", "backbone: {settings: {width: 3}}")
     made = [keys.key(spec(study(f"training: {{train_from: layers.3, {text}}}"))) for text in texts]
     assert len({*made, keys.key(spec(study("training: {train_from: layers.6}")))}) == len(texts) + 1
 

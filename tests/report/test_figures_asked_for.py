@@ -15,7 +15,7 @@ LABELS = np.repeat(np.arange(5), 12)
 def folders(synthetic, loaded, tmp_path, monkeypatch):
     """(study, arguments of `build` without the folder of the report)."""
     monkeypatch.setattr("dml.report.site.theory_sections", list)
-    study = synthetic.embedding_study("every", FIGURES, seeds=[0], report={"queries": 3})
+    study = synthetic.embedding_study("every", FIGURES, seeds=[0])
     synthetic.keep(loaded(study), LABELS)
     table = pd.DataFrame({"fine": LABELS[::-1], "coarse": LABELS[::-1] % 2})
     images = np.random.default_rng(0).integers(0, 255, (len(LABELS), 16, 16, 3), dtype=np.uint8)

@@ -29,7 +29,7 @@ def published(synthetic, tmp_path, monkeypatch):
     monkeypatch.setattr(Study, "digest", "the same")
 
     def make(channels=1, **changes):
-        study = synthetic.embedding_study("every", ASKED, report={"queries": 3}, **changes)
+        study = synthetic.embedding_study("every", ASKED, **changes)
         synthetic.write(study, tmp_path)
         here = load(study, tmp_path / "results/every", tmp_path / "store", data=tmp_path / "data")
         sets = np.where(np.arange(len(LABELS)) % 5 == 0, "seen", "test")

@@ -53,7 +53,7 @@ def test_the_setting_that_explains_the_score_is_the_first():
     assert importances(settings[:9], scores[:9]) == {}
     assert importances([{"loss.margin": own["loss.margin"]} for own in settings], scores) == {}
     assert json.dumps(found)
-    mixed = [own | {"training.ema": 0.9 if i % 2 else None} for i, own in enumerate(settings)]
+    mixed = [own | {"training.clip_norm": 0.9 if i % 2 else None} for i, own in enumerate(settings)]
     assert next(iter(importances(mixed, scores))) == "training.learning_rate"
     some = [own | ({"filter.rate": 0.1 * i} if i % 2 else {}) for i, own in enumerate(settings)]
     assert importances(some, scores) == found

@@ -141,11 +141,9 @@ def test_a_full_disk_is_one_message_and_loses_no_shard(packed, whole, tmp_path, 
 def test_features_out_of_range_name_the_image(packed, tmp_path):
     huge = {"normalization": {"mean": [0.0], "std": [1e-30]}}
     training = replace(FROZEN, frozen_precision="float16", augment_settings=huge)
-    with pytest.raises(ValueError, match=r"features of digits/0000 are infinite or NaN; `frozen_precision: float32`"):
+    with pytest.raises(ValueError, match=r"features of digits/0000 are infinite or NaN, or larger than float16 holds"):
         extract(packed, training, tmp_path, report=quiet)
-    with pytest.raises(
-        ValueError, match=r"the backbone's activations of digits/0000 are infinite or NaN; `frozen_prec"
-    ):
+    with pytest.raises(ValueError, match=r"the backbone's activations of digits/0000 are infinite or NaN, or larger"):
         extract(packed, replace(BELOW, augment_settings={**BELOW.augment_settings, **huge}), tmp_path, report=quiet)
 
 

@@ -216,7 +216,7 @@ def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed
 
 
 def test_the_other_settings_of_training_go_with_it(stored, packed, make_spec, data_root, tmp_path, finish):
-    settings = {"batch_norm": "frozen", "ema": 0.5, "head_start": "whitening", "weight_decay": 0.1, "clip_norm": 1.0}
+    settings = {"batch_norm": "frozen", "head_start": "whitening", "weight_decay": 0.1, "clip_norm": 1.0}
     spec = make_spec(steps=4, train_from=BLOCK, head_learning_rate=1e-4, **settings)
     trial = Training(spec, data_root, tmp_path)
     norms = [part for part in trial.model.modules() if isinstance(part, torch.nn.BatchNorm2d)]

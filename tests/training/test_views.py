@@ -86,11 +86,11 @@ def scores_of(found, training, name):
     return evaluation.evaluate(torch.from_numpy(found), training.data.labels("fine", rows), ["recall@1", "map@r"])
 
 
-@pytest.mark.parametrize("given", [*INPUTS, "refitted", "averaged"])
+@pytest.mark.parametrize("given", [*INPUTS, "refitted"])
 def test_a_trial_is_scored_on_both_views_and_its_model_gives_them(
     stored, packed, make_spec, data_root, tmp_path, finish, given
 ):
-    settings = {"refitted": {"head_refit": "whitening"}, "averaged": {"ema": 0.5}, **INPUTS}[given]
+    settings = {"refitted": {"head_refit": "whitening"}, **INPUTS}[given]
     training = finish(Training(make_spec(steps=4, evaluation=WANTED, **settings), data_root, tmp_path))
     kept = np.load(tmp_path / "embeddings.npz")
     images = np.array(packed.images)[kept["index"]]

@@ -13,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 
 from dml import files
-from dml.config.compare import matching
 from dml.counting import counted
 from dml.report.labels import SETS, is_topline, noise_name, readable, value_label
 from dml.report.methods import further, setting_labels
@@ -41,42 +40,35 @@ class Shown:
         shared = f"All methods here: {self.shared}. " if self.shared and len(self.keys) > 1 else ""
         if not self.left_out:
             return f"{shared}First seed of each method."
-        left_out = f"{counted(self.left_out, 'cell')} not shown (the setting report.cells chooses)"
+        left_out = f"{counted(self.left_out, 'cell')} not shown"
         return f"{shared}First seed of each method; {left_out}."
 
 
 def shown(results: Results, figure: str, most: int = MOST) -> list[Shown]:
-    """For each dataset, the first cells with kept embeddings among those that `report.cells` names.
-
-    Unless it names a noise model or a noise rate, only the first one is shown.
+    """For each dataset, the first cells with kept embeddings, of its first noise model and rate.
 
     Parameters
     ----------
     figure : a name of `report.figures`; of a snapshot, only cells with this figure are shown.
     """
-    return _first(results, results.study.report.cells, figure, most, lambda name: True)
+    return _first(results, figure, most, lambda name: True)
 
 
 def planes(results: Results, most: int) -> list[Shown]:
-    """The same of two-dimensional embeddings; all of them are candidates if `report.cells` names none of them."""
+    """The same of two-dimensional embeddings."""
 
     def two(name: str) -> bool:
         return results.study.training_of(results.cells[name]).embedding_size == 2
 
-    asked = results.study.report.cells
-    return _first(results, asked, "planes", most, two) or _first(results, {}, "planes", most, two)
+    return _first(results, "planes", most, two)
 
 
-def _first(
-    results: Results, asked: Mapping[str, object], figure: str, most: int, suits: Callable[[str], bool]
-) -> list[Shown]:
+def _first(results: Results, figure: str, most: int, suits: Callable[[str], bool]) -> list[Shown]:
     found = []
-    named = [cell for cell in matching(results.cells.values(), asked) if suits(cell.name)]
+    named = [cell for cell in results.cells.values() if suits(cell.name)]
     for dataset in dict.fromkeys(cell.dataset for cell in named):
         cells = [cell for cell in named if cell.dataset == dataset]
-        for attribute in ("noise", "rate"):
-            if attribute not in asked:
-                cells = [c for c in cells if getattr(c, attribute) == getattr(cells[0], attribute)]
+        cells = [cell for cell in cells if cell.noise_level == cells[0].noise_level]
         keys = {cell.name: results.embedded(cell.name, figure) for cell in cells}
         kept = {name: key for name, key in keys.items() if key is not None}
         if kept:

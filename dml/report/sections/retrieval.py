@@ -40,6 +40,7 @@ BELOW = 0.42  # of that, more for the label below a picture
 GAP = 0.9  # between two blocks, in pictures
 RIGHT, WRONG = ("\N{CHECK MARK}", figures.GREEN, "-"), ("\N{BALLOT X}", figures.VERMILION, (0, (2, 1.4)))
 LONGEST = 11  # letters of a label
+QUERIES, NEIGHBOURS, SEED = 6, 5, 0  # random queries, and images of each
 
 
 def retrieval_rows(frame: pd.DataFrame, thumbnail: Callable[[int], np.ndarray]) -> Figure:
@@ -311,15 +312,14 @@ def _tested(results: Results, dataset: str, key: str) -> tuple[dict[str, np.ndar
 def _queries(results: Results, of: Shown, pictures: Pictures) -> np.ndarray:
     """The rows (q,) of random queries in the packed array."""
     _, index, labels = _tested(results, of.dataset, next(iter(of.keys.values())))
-    asked = results.study.report
-    return index[random_queries(labels, pictures.roles(index), asked.queries, asked.seed)]
+    return index[random_queries(labels, pictures.roles(index), QUERIES, SEED)]
 
 
 def _neighbours(results: Results, name: str, key: str, pictures: Pictures, queries: np.ndarray) -> Arrays:
     """`queries` (q,) and `near` (q, k), rows of the packed array, -1 for none; `right` (q, k): of the query's class."""
     content, index, labels = _tested(results, results.cells[name].dataset, key)
     roles, points = pictures.roles(index), vectors(results, name, content)[content["set"] == "test"]
-    near = np.full((len(queries), results.study.report.neighbors), -1, dtype=np.int32)
+    near = np.full((len(queries), NEIGHBOURS), -1, dtype=np.int32)
     right = np.zeros(near.shape, dtype=bool)
     for place, row in enumerate(queries):
         query = int(np.flatnonzero(index == row)[0])
@@ -329,7 +329,7 @@ def _neighbours(results: Results, name: str, key: str, pictures: Pictures, queri
 
 
 def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searched: Mapping[str, Arrays]) -> Block:
-    asked, level = results.study.report, level_of(results, of.dataset)
+    level = level_of(results, of.dataset)
     rows = []
     for name, key in of.keys.items():
         found, about = searched[key], named(results, of, name, "test")
@@ -344,8 +344,8 @@ def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searc
     caption = say(
         "figure",
         images=counted(len(queries), "random image"),
-        seed=asked.seed,
-        neighbors=asked.neighbors,
+        seed=SEED,
+        neighbors=NEIGHBOURS,
         where=of.where,
         shares=", ".join(f"{share:.0%}" for share in shares),
         note=of.note,

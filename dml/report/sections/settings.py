@@ -134,8 +134,4 @@ def _is_searched(results: Results, cell: Cell, key: str) -> bool:
     if key in cell.grid_point:
         return False
     kind, _, name = key.partition(".")
-    if kind == "miner":
-        return name in results.study.miner.search or (cell.miner is not None and name in cell.miner.search)
-    spaces = {"loss": cell.loss.search, "training": results.study.training.search}
-    spaces |= {} if cell.filter is None else {"filter": cell.filter.search}
-    return name in spaces.get(kind, {})
+    return name in {"loss": cell.loss.search, "training": results.study.training.search}.get(kind, {})

@@ -27,6 +27,7 @@ from dml.report.page.blocks import Block, Column, Drawing, Folded, Table
 from dml.report.results import Arrays, Results
 from dml.report.sections._rows import absent, asked, described, describing_columns, interval_note, named
 
+SEED = 0
 PAIRS = 100_000  # of each kind, at most
 BINS = 100
 PER_BIN = 50  # pairs of the rarer kind, below which there are fewer bins for the overlap
@@ -304,7 +305,7 @@ def _measured(results: Results, name: str, key: str, part: str, start: bool, cos
         rows = content["set"] == part
         labels = content[f"labels_{level_of(results, results.cells[name].dataset)}"][rows]
         points = vectors(results, name, content)[rows]
-        measured = measure(points, labels, cosine, results.study.report.seed, results.kept)
+        measured = measure(points, labels, cosine, SEED, results.kept)
         return {of + field: np.asarray(value, dtype=np.float32) for field, value in vars(measured).items()}
 
     of = ("start " if start else "") + ("" if cosine else "distance ")

@@ -35,6 +35,7 @@ from dml.report.page.blocks import Block, Column, Drawing, Folded, Paragraph, Ta
 from dml.report.results import Arrays, Results
 from dml.report.sections._rows import absent, asked, described, describing_columns, named
 
+SEED = 0
 DIMENSIONS = 3
 ROUNDS = 25  # of rescaling
 STEP, DAMPING = 8.0, 0.7  # largest factor of a round, and the power of it that is taken
@@ -265,7 +266,7 @@ def _spectrum(results: Results, of: Shown, name: str, key: str, part: str) -> Ei
         rows = content["set"] == part
         points = vectors(results, name, content)[rows] * np.sqrt(SCALE)
         labels = content[f"labels_{level_of(results, of.dataset)}"][rows]
-        made = spectrum(points, labels, results.study.report.seed, results.kept)
+        made = spectrum(points, labels, SEED, results.kept)
         if made is None:
             return {}
         classes, null = made.classes.astype(np.float32), made.null.astype(np.float16)

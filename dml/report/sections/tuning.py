@@ -124,9 +124,7 @@ class Tuning:
     anchor, title = "tuning", "What tuning decides"
 
     def applies(self, results: Results) -> bool:
-        """Two cells with at least two tuning trials each, none of which early stopping selected."""
-        if results.study.search.early_stopping != "none":
-            return False
+        """Two cells with at least two tuning trials each."""
         return sum(len(validation_scores(results, name)) >= LEAST for name in results.cells) > 1
 
     def content(self, results: Results) -> Iterator[Block | None]:

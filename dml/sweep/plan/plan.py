@@ -30,7 +30,7 @@ from dml.data import splits
 from dml.sweep.plan import cells, keys, specs
 from dml.sweep.plan.cells import CellState, Ended, Job, Offers, OnEnd, life, split_name
 from dml.sweep.plan.space import strategy_of
-from dml.sweep.store.trials import FINISHED, PAUSED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 from dml.types import TrialSpec
 
 
@@ -110,11 +110,7 @@ class Plan:
         """Report the outcome of a running trial."""
         job = self.running.pop(job_id)
         self._unsettled.append(Ended(job, outcome, False))
-        for other in self._sharing.pop(job.key, []):
-            if outcome.status != PAUSED or outcome.evaluated(other.until):
-                self._unsettled.append(Ended(other, outcome, True))
-            else:
-                self._submit(other)  # another cell's, which trains further
+        self._unsettled += [Ended(other, outcome, True) for other in self._sharing.pop(job.key, [])]
         self._settle_all()
 
     def ended(self) -> Iterable[tuple[Job, Outcome]]:
@@ -167,18 +163,9 @@ class Plan:
         spec = specs.build(self.study, state.cell, phase, seed, settings, digests, self._find_init_from, state.split)
         return spec if self._rates is None else specs.with_rate(spec, self._rates)
 
-    def _job(
-        self,
-        state: CellState,
-        phase: str,
-        number: int,
-        seed: int,
-        settings: Mapping[str, Any],
-        until: int | None = None,
-    ) -> Job:
+    def _job(self, state: CellState, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         spec, name = self._spec(state, phase, seed, settings), f"{state.index}-{phase}-{number}"
-        key = keys.key(spec)
-        return Job(name, state.index, state.cell, phase, number, seed, settings, spec, key, until, state.split)
+        return Job(name, state.index, state.cell, phase, number, seed, settings, spec, keys.key(spec), state.split)
 
     def _offer(self, state: CellState, ended: Ended | None) -> None:
         """Tell a cell what ended (None: it begins), and submit what it offers."""
@@ -191,7 +178,7 @@ class Plan:
             self._submit(job)
 
     def _submit(self, job: Job) -> None:
-        outcome = self.store.reached(job.key, job.until)
+        outcome = self.store.read(job.key)
         if outcome is not None and self._comparable(job, outcome):
             self._unsettled.append(Ended(job, outcome, True))
         elif job.key in self._sharing:
@@ -210,8 +197,6 @@ class Plan:
             return True
         objective = self.objective(job)
         evaluated = {step for step, scores in outcome.curve if objective in scores}
-        if job.until is not None and job.until not in evaluated:
-            return False
         if stops_at_best(self.study.search, job.phase):
             return evaluated.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))
         return objective in outcome.scores

@@ -32,7 +32,7 @@ def sweep(toy_study, tmp_path):
     ended, resumed = [], []
     plan.start(lambda job, outcome, reused: ended.append((job, outcome)))
     stopper = PlanStopper(plan, lambda *evaluation: None)
-    searcher = CellSearcher(plan, {}, lambda: 1, stopper, lambda key: None)
+    searcher = CellSearcher(plan, {}, lambda: 1, stopper)
     return searcher, Watch(searcher, stopper, lambda: resumed.append(1), lambda: None, None), ended, resumed
 
 

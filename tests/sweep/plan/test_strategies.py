@@ -33,7 +33,7 @@ def run(strategy, fails=(), reverse=False):
         settings = {trial.number: trial.settings for trial in trials}
         asked |= settings
         order = sorted(settings, reverse=reverse)
-        results = {n: Result(f"key-{n}", None if n in fails else value(settings[n])) for n in order}
+        results = {n: Result(None if n in fails else value(settings[n])) for n in order}
         try:
             trials = rounds.send(results)
         except StopIteration:
