@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from dml.config import ConfigError, content_of, load_study, study_from
+from dml.config import content_of, load_study, study_from
 from dml.config.errors import setting, written, written_setting
 from dml.config.schema import schema
 
@@ -116,24 +116,3 @@ def test_dotted_settings(file, code):
 def test_locations_are_those_of_a_file():
     assert written(("grid", "training.start", 0)) == ["grid", "training.init_from", 0]
     assert written(("training", "backbone_settings", "width")) == ["training", "backbone", "settings", "width"]
-
-
-def test_a_short_name_is_the_setting_wherever_it_is_written(write):
-    searched = "training: {{search: {{{}: {{choice: [whitening, lda]}}}}}}\nsearch: {{sampler: grid, trials: 2}}"
-    files = [
-        "training: {{{}: whitening}}",
-        "grid: {{training.{}: [null, whitening]}}",
-        searched,
-    ]
-    for file in files:
-        short, whole = (load_study(write(PLAIN + file.format(name))) for name in ("refit", "head_refit"))
-        assert short == whole
-    for line, both in [
-        (5, "training:\n  refit: lda\n  head_refit: whitening"),
-        (6, "training:\n  search:\n    refit: {choice: [lda]}\n    head_refit: {choice: [lda]}"),
-        (5, "grid:\n  training.refit: [lda]\n  training.head_refit: [lda]"),
-    ]:
-        with pytest.raises(ConfigError, match=rf"mine\.yaml:{line}: .*two values for one setting: .*refit"):
-            load_study(write(PLAIN + both))
-    with pytest.raises(ConfigError, match=r"mine\.yaml:6: .*'whitening' or 'lda', got 'whiten'"):
-        load_study(write(PLAIN + "training:\n  steps: 1\n  refit: whiten"))

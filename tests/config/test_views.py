@@ -1,4 +1,4 @@
-"""Mirror images: only of datasets that allow them, with file and line; and the short name of a refitted head."""
+"""Mirror images: only of datasets that allow them, with file and line."""
 
 import pytest
 
