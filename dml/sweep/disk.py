@@ -1,16 +1,16 @@
 """What the store contains that no study refers to any more, and how many bytes of models a study will keep.
 
-A study refers to a trial if a table names it: its results, its snapshot, or that of a sweep which runs or was
-interrupted (`store/sweeps/<study>.live`). Only what has the form of `dml`'s own is listed, and raw files never: others
-may be a user's own. Nothing of a storage is listed, which other machines may use.
+A study refers to a trial if it is in `pipelines/studies` or `results`, and its results or its snapshot name the trial.
+Only what has the form of `dml`'s own is listed, and raw files never: others may be a user's own. Nothing of a storage
+is listed, which other machines may use.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -48,8 +48,8 @@ class Unreferenced:
 def unreferenced(project: Path) -> list[Unreferenced]:
     """What no study refers to, largest first.
 
-    Where it cannot be said what a study refers to, nothing of that kind is listed: trials while a sweep runs, and if a
-    study ran whose tables are gone; packed data if a study cannot be read; features if the
+    Where it cannot be said what a study refers to, nothing of that kind is listed: trials while a sweep runs or is
+    interrupted, and if a study ran whose table is gone; packed data if a study cannot be read; features if the
     outputs of a study with frozen features are gone.
 
     Parameters
@@ -107,30 +107,29 @@ def _sweep_runs(project: Path) -> bool:
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
     """Trials that no table names.
 
-    None while a sweep runs: its table is written now and then. Where one was interrupted, a trial that did not end, or
-    that was written later than its table, may be one of its own.
+    None while a sweep runs, or where one was interrupted: its table may lack the last ones.
     """
-    folders = sorted(path for path in (project / "store/trials").glob("*") if KEY.fullmatch(path.name))
     tables = {path.parent.name: path for path in (project / "results").glob(f"*/{TABLE}")}
-    live = {path.parent.stem: path for path in (project / "store/sweeps").glob(f"*.live/{TABLE}")}
     kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
     ran, studies = {path.stem for path in (project / "store/sweeps").glob("*.json")}, studies_of(project)
-    if _sweep_runs(project) or (ran & studies) - {*tables, *live, *kept}:
+    open_sweeps = sorted(path.stem for path in (project / "store/sweeps").glob("*.live") if path.stem in studies)
+    if open_sweeps:
+        names = " ".join(open_sweeps)
+        print(
+            f"no trial is listed: sweeps have not ended (dml run {names}, or delete their tables in store/sweeps)",
+            file=sys.stderr,
+        )
+    if open_sweeps or _sweep_runs(project) or (ran & studies) - {*tables, *kept}:
         return
-    written = min((path.stat().st_mtime for path in live.values()), default=math.inf)
     named: set[str] = set()
-    for path in (*tables.values(), *live.values()):
+    for path in tables.values():
         named |= set(pd.read_parquet(path, columns=["key"])["key"])
     prefixes = {key for study in kept.keys() & studies for key, _ in kept[study].outcomes()}
     digits = len(next(iter(prefixes), ""))
-    for folder in folders:
-        if folder.name in named or folder.name[:digits] in prefixes or _is_running(folder):
-            continue
-        done = [folder / name for name in OUTCOMES if (folder / name).is_file()]
-        if done and done[0].stat().st_mtime < written:
-            yield folder, "a trial that no study refers to"
-        elif not done and not live:
-            yield folder, "an unfinished trial that no study refers to"
+    for folder in sorted(path for path in (project / "store/trials").glob("*") if KEY.fullmatch(path.name)):
+        if folder.name not in named and folder.name[:digits] not in prefixes and not _is_running(folder):
+            done = any((folder / name).is_file() for name in OUTCOMES)
+            yield folder, f"{'a' if done else 'an unfinished'} trial that no study refers to"
 
 
 def _models(project: Path) -> Iterator[tuple[Path, str]]:

@@ -13,15 +13,15 @@ machines may use. A killed deletion is completed by the next one.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from dml.config.for_use import as_given
 from dml.files import Locked, locked
-from dml.sweep.progress.results import live_folder
 from dml.sweep.store.init_from import validation_scores
 from dml.sweep.store.trials import FINISHED, TrialStore
 from dml.types import NoiseLevel
@@ -30,6 +30,7 @@ SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay
 DELETED = ".model.deleted"
 MODEL = "model"
 TABLE = "trials.parquet"
+COLUMNS = ("key", "cell", "split", "phase", "status", "objective", "dataset", "noise", "rate")
 
 
 def model_folder(store: TrialStore, key: str) -> Path:
@@ -68,7 +69,7 @@ def kept_models(trials: pd.DataFrame, store: TrialStore) -> set[str]:
 
 
 def dropped(
-    store: TrialStore, results: Path, needed: Iterable[str] = (), running: pd.DataFrame | None = None
+    store: TrialStore, results: Path, needed: Iterable[str] = (), running: Mapping[str, pd.DataFrame] | None = None
 ) -> set[str]:
     """The keys of the trials whose models are here although no table keeps them.
 
@@ -78,35 +79,42 @@ def dropped(
     ----------
     results : the folder with the results of all studies.
     needed : keys of trials that other studies start from.
-    running : the table of the sweep that asks, in place of that in its results and of its live one.
+    running : by a study's name, the table of its sweep, in place of those that are written.
     """
-    own = "" if running is None or running.empty else running["study"].iloc[0]
+    written = {path.parent.name: _read(path) for path in results.glob(f"*/{TABLE}")}
     named: set[str] = set()
     kept = set(needed)
-    for trials in [*_tables(results, own), *([] if running is None else [running])]:
-        named |= set(_confirmed(trials)["key"])
-        kept |= kept_models(trials, store)
+    for trials in {**written, **(running or {})}.values():
+        if len(trials):
+            named |= set(_confirmed(trials)["key"])
+            kept |= kept_models(trials, store)
     for path in store.root.glob(f"sweeps/*.live/{TABLE}"):
-        if path.parent != live_folder(store.root, own):
-            kept |= set(pd.read_parquet(path, columns=["key"])["key"])
+        if path.parent.stem not in (running or {}):
+            kept |= set(_read(path)["key"])
     return {key for key in named - kept if model_folder(store, key).is_dir()}
 
 
-def delete_dropped(store: TrialStore, results: Path, needed: Iterable[str], running: pd.DataFrame) -> tuple[int, int]:
-    """Delete the models that no table keeps. Call it only while holding the sweep's lock. Parameters: as `dropped`.
+def delete_dropped(
+    store: TrialStore, results: Path, study: str, trials: pd.DataFrame, needed: Iterable[str] = ()
+) -> tuple[int, int]:
+    """Delete the models that no table keeps. Call it only while holding the sweep's lock.
 
     Does nothing while another study's sweep runs in the same store: it has not chosen yet. Its own end deletes them.
+
+    Parameters
+    ----------
+    trials : of the study, of cells that are confirmed.
+    results, needed : as `dropped` takes them.
 
     Returns
     -------
     The number of deleted models, and their bytes.
     """
-    own = next(iter(running["study"]), "")
-    if any(is_locked(path) for path in store.root.glob("sweeps/*.lock") if path.stem != own):
+    if any(is_locked(path) for path in store.root.glob("sweeps/*.lock") if path.stem != study):
         return 0, 0
     for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
         shutil.rmtree(left, ignore_errors=True)
-    size, keys = 0, dropped(store, results, needed, running)
+    size, keys = 0, dropped(store, results, needed, {study: trials})
     for key in sorted(keys):
         size += _size(store, key)
         delete_model(store, key)
@@ -131,10 +139,8 @@ def is_locked(path: Path) -> bool:
         return True
 
 
-def _tables(results: Path, without: str) -> Iterator[pd.DataFrame]:
-    for path in sorted(results.glob(f"*/{TABLE}")):
-        if path.parent.name != without:
-            yield pd.read_parquet(path)
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_parquet(path, columns=[name for name in pq.read_schema(path).names if name in COLUMNS])
 
 
 def _confirmed(trials: pd.DataFrame) -> pd.DataFrame:

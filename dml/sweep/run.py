@@ -108,7 +108,7 @@ class Tidying:
                 return 0, 0  # which of its trials they start from follows from its results
             needed = needed_keys(users, InitFromFinder(self._results, store.root))
             trials = trials_frame(self._plan.study, self._plan, whole=True)
-            return delete_dropped(store, self._results, needed, trials)
+            return delete_dropped(store, self._results, name, trials, needed)
         except (ConfigError, OSError) as error:
             print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
             return 0, 0

@@ -105,7 +105,7 @@ def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path
 
 def test_what_an_interrupted_sweep_has_confirmed_stays(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
-    live = keeping.live_folder(tmp_path / "store", "other")
+    live = tmp_path / "store/sweeps/other.live"
     live.mkdir(parents=True)
     trials_frame(plan.study, plan).to_parquet(live / "trials.parquet")
     end(plan, tmp_path)
@@ -126,7 +126,7 @@ def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
         other.kill()
         other.wait()
     with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
-        assert delete_dropped(plan.store, tmp_path / "results", (), trials_frame(plan.study, plan))[0] == 2
+        assert delete_dropped(plan.store, tmp_path / "results", "toys", trials_frame(plan.study, plan))[0] == 2
 
 
 KILL = """
@@ -142,7 +142,7 @@ def slowly(folder, **_):
         time.sleep(60)
 shutil.rmtree = slowly
 trials = pd.read_parquet(Path(sys.argv[1]) / "results/toys/trials.parquet")
-delete_dropped(TrialStore(Path(sys.argv[1]) / "store"), Path(sys.argv[1]) / "results", (), trials)
+delete_dropped(TrialStore(Path(sys.argv[1]) / "store"), Path(sys.argv[1]) / "results", "toys", trials)
 """
 
 
