@@ -21,7 +21,6 @@ import heapq
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
-from statistics import fmean
 from typing import Any
 
 from dml.config import Study, stops_at_best
@@ -126,29 +125,6 @@ class Plan:
     def value(self, job: Job, outcome: Outcome) -> float | None:
         """What a trial counts with, see `cells.value`."""
         return cells.value(self.study, job, outcome)
-
-    def best(self, index: int) -> tuple[Job, Outcome] | None:
-        """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
-        return self.states[index].best(self.study)
-
-    def validation(self, index: int) -> float | None:
-        """The best validation score of a cell's search; None if it has none."""
-        best = self.best(index)
-        return None if best is None else self.value(*best)
-
-    def ranking(self) -> list[int]:
-        """The cells with a finished confirmation, best validation score first, never by the test score.
-
-        A study without tuning has no validation scores; then the cells are in the study's order. A cell counts with the
-        mean over its class splits, which come one after another.
-        """
-        finished = [state.index for state in self.states if state.finished()]
-        by_cell: dict[str, list[float]] = {}
-        for index in finished:
-            if (score := self.validation(index)) is not None:
-                by_cell.setdefault(self.states[index].cell.name, []).append(score)
-        means = {index: fmean(own) for index in finished if (own := by_cell.get(self.states[index].cell.name))}
-        return sorted(means, key=lambda index: -means[index]) or finished
 
     def _data(self, state: CellState, phase: str, seed: int) -> Mapping[str, str]:
         protocol, cell = specs.protocol_of(self.study, phase), state.cell

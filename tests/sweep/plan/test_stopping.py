@@ -71,10 +71,10 @@ def confirmed(plan):
 def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_path, peak):
     plan = start(study(), TrialStore(tmp_path))
     finish(plan, rises_then_falls(peak))
-    best, outcome = plan.best(0)
+    best, outcome = plan.states[0].best(plan.study)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
-    assert plan.validation(0) == plan.value(best, outcome) == pytest.approx(0.6)
+    assert plan.value(best, outcome) == pytest.approx(0.6)
     for job in confirmed(plan):
         assert job.settings == {**best.settings, "training.stop_at": peak}
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
@@ -94,7 +94,7 @@ def test_a_trial_that_is_best_on_the_way_wins_over_one_that_is_best_at_the_end(s
     plans = [start(study({**BEST, "stop": stop}), TrialStore(tmp_path / stop)) for stop in ("best", "last")]
     for plan in plans:
         finish(plan, score)
-    assert [plan.best(0)[0].number for plan in plans] == [1, 0]
+    assert [plan.states[0].best(plan.study)[0].number for plan in plans] == [1, 0]
     assert [confirmed(plan)[0].spec.training.stop_at for plan in plans] == [5, None]
 
 
