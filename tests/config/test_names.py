@@ -38,10 +38,8 @@ compare:
     first: {training.backbone.width: 16, rate: 0.2, noise: uniform}
     second: {training.backbone.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment.settings: {image_size: 6}}
-audit:
-  backbone: {name: small_conv, settings: {width: 4}}
-  review_size: 20
 """
+AUDIT = "audit: {backbone: {name: small_conv, settings: {width: 4}}, review_size: 20}\n"
 PLAIN = "title: Plain\ndatasets: [digits]\nlosses: [triplet]\n"
 
 
@@ -63,7 +61,7 @@ def test_the_digest_has_the_first_names(write):
 
 def test_the_schema_has_the_names_of_a_file():
     check = jsonschema.Draft202012Validator(schema())
-    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW))] == []
+    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW + AUDIT))] == []
 
 
 def test_names_of_cells_are_those_of_earlier_results(write):
@@ -90,6 +88,7 @@ def test_values_of_a_part_have_a_name_and_settings(write):
 
 
 def test_names_of_the_code_are_read_as_they_are(write):
+    assert load_study(write(PLAIN + AUDIT)).audit.backbone_settings == {"width": 4}
     content = content_of(write(NOW))
     assert {"grid", "training", "datasets"} <= set(content)
     assert content["datasets"][0] == {"name": "digits", "id": "pairs", "settings": {"seen_share": 0.3}}

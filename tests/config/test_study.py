@@ -65,8 +65,6 @@ def test_a_study_may_evaluate_the_untrained_network_and_the_training_images(tmp_
 def test_multi_similarity_mining_takes_a_negative_epsilon(tmp_path):
     text = GOOD.replace("[random, easy]", "[multi_similarity]").replace("[random, hard]", "[multi_similarity]")
     assert load(tmp_path, text + "miner: {settings: {epsilon: -0.02}}\n").miner.settings == {"epsilon": -0.02}
-    searched = load(tmp_path, text + "miner: {search: {epsilon: {uniform: [-0.1, 0.2]}}}\n").miner.search
-    assert searched == {"epsilon": Uniform(-0.1, 0.2)}
     with pytest.raises(ConfigError, match=r"mine\.yaml:9: miner\.settings\.epsilon: expected a finite number, got nan"):
         load(tmp_path, text + "miner: {settings: {epsilon: .nan}}\n")
 
