@@ -92,7 +92,7 @@ def live(store: Path, seconds: float) -> None:
                 print("\n".join(describe(store)) or none, flush=True)
             else:
                 shown = [table(now) if now["state"] == "running" else Text(line(now)) for now in _found(store)]
-                display.update(Group(*(shown or [none])), refresh=True)
+                display.update(Group(*(shown or [Text(none)])), refresh=True)
             time.sleep(seconds)
 
 
