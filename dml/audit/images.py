@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from dml import audit, evaluation
-from dml.config import AuditSection, Study, audited_dataset
+from dml.config import Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
 from dml.sweep.inputs.vectors import SIDE, audited_trainings, frozen_trainings, over_ray, pixels
 from dml.training.data import open_packed_of
@@ -73,12 +73,11 @@ def verified(found: Audited) -> np.ndarray | None:
 
 def representations(
     study: Study,
-    section: AuditSection,
     found: Audited,
     store: Path,
     report: Callable[[str], None] = print,
 ) -> dict[str, np.ndarray]:
-    """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that the section names.
+    """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that its audit names.
 
     Of a dataset of vectors, these alone. Where the study evaluates several views of an image, its vector joins them.
     Features are computed on Ray's workers if they are missing.

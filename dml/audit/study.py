@@ -204,7 +204,7 @@ def run_audit(
     section, request = study.audit or AuditSection(), asked(asking) or {}
     images = audited(study, data_root)
     folder = store / "audits" / study.name
-    vectors = representations(study, section, images, store / "features", report)
+    vectors = representations(study, images, store / "features", report)
     trained = None
     if section.trained is not False:
         run = training.over_ray(study.resources)

@@ -24,7 +24,13 @@ KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
 """The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
 
 
-def _check_figures(study: Study) -> None:
+def check_figures(study: Study) -> None:
+    """Reject figures of embeddings that are not kept, and pictures of data without images.
+
+    Raises
+    ------
+    LocatedError : with the place of the figure.
+    """
     measured = study.evaluation
     for place, figure in enumerate(study.report.figures):
         for setting in KEPT.get(figure, ("keep_embeddings",)):
@@ -73,7 +79,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
     compare.check(study)
-    _check_figures(study)
+    check_figures(study)
     for_use.check(study)
 
 

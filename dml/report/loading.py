@@ -57,11 +57,9 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
 
 
 def _answerable(study: Study) -> Study:
-    """The study without what its report asks of cells and scores that it lacks."""
-    while (problem := _problem(checks.check_report, study)) is not None:
-        setting = str(problem.location[1])  # below `report`
-        default = getattr(ReportSection(), setting)
-        study = study.model_copy(update={"report": study.report.model_copy(update={setting: default})})
+    """The study without figures if its trials kept no embeddings for them."""
+    if _problem(checks.check_figures, study) is not None:
+        return study.model_copy(update={"report": ReportSection()})
     return study
 
 

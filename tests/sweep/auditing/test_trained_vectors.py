@@ -139,9 +139,9 @@ def test_another_label_of_a_training_image_is_another_network(place, observed, e
 def test_features_and_pixels_of_an_audit_join_both_views(place, tmp_path, monkeypatch):
     monkeypatch.setattr(inputs, "over_ray", lambda resources: extraction.in_process)
     training = {"backbone": {"name": "small_conv", "settings": {"width": 4}}, "frozen": True}
-    section, found = AuditSection(pixels=8), images_of(place)
+    found = images_of(place)
     one, both = (
-        inputs.representations(study(training=training, evaluation=wanted), section, found, tmp_path, lambda line: None)
+        inputs.representations(study(training=training, evaluation=wanted), found, tmp_path, lambda line: None)
         for wanted in ({}, {"views": "mirror"})
     )
     name = next(name for name in one if name != "pixels")
