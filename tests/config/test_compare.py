@@ -58,11 +58,6 @@ def test_another_loss_may_have_other_settings_and_no_policies(cells):
     ]
 
 
-def test_a_named_noise_may_be_a_topline(cells):
-    found = names(pairs(cells, {"noise": "uniform"}, {"noise": "subset"}, {"loss": "proxy_nca"}))
-    assert found[0] == (["digits|uniform-0.2|proxy_nca|all-pairs"], ["digits|subset-0.2|proxy_nca|all-pairs"])
-
-
 @pytest.mark.parametrize("second", [None, {"positives": "random"}])
 def test_the_cells_of_a_line_differ_in_one_setting(cells, second):
     where = {"dataset": "mnist", "negatives": "hard"}

@@ -6,7 +6,7 @@ import pytest
 
 from dml.config import ConfigError
 from dml.config.compare import attribute, check_matching
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform
 
@@ -91,13 +91,6 @@ def test_a_key_contains_the_filter_its_settings_and_version(study):
     assert keys.key(build(made, cells[1])) == keys.key(build(made, default))
 
 
-def test_a_spec_with_a_filter_survives_json(study):
-    made = study("filters: [none, prism]")
-    for cell in made.cells():
-        built = build(made, cell)
-        assert spec_json.load(spec_json.dump(built)) == built
-
-
 def test_comparisons_name_filters(study):
     cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
     assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
@@ -142,9 +135,3 @@ def test_a_memory_joins_keys_only_when_it_is_set(study):
         key("{name: info_nce, settings: {memory: {size: 90}}}")
     with pytest.raises(ConfigError, match=r"memory: expected \{size"):
         key("{name: info_nce, settings: {memory: 90}}")
-
-
-def test_a_memory_can_be_an_axis(study):
-    found = study("grid: {loss.memory: [null, {size: 90, warm_up: 5}]}", text=STUDY.replace("softmax", "info_nce"))
-    assert len(found.cells()) == 2 * 2 * 2
-    assert len({cell.name for cell in found.cells()}) == 8

@@ -11,9 +11,8 @@ from dml.config import ConfigError
 from dml.config.errors import written_setting
 from dml.config.recipes import FIXED, LAYER_NORM, RECIPES, SEARCHED
 from dml.config.study import Study
-from dml.losses import ProxyNca, Softmax, Triplet
+from dml.losses import Triplet
 from dml.report.methods import mark
-from dml.sweep.plan.space import space_of
 
 STUDY = """\
 title: A recipe
@@ -71,11 +70,6 @@ def test_networks_with_layer_norm_have_values_of_their_own(name, backbone, block
     )
 
 
-def test_a_backbone_that_cannot_be_built_has_the_usual_values_until_its_error_is_found():
-    with pytest.raises(ValueError, match="unknown"):
-        Study(title="t", datasets=["digits"], losses=["softmax"], recipe="finetune", training={"backbone": "tim"})
-
-
 def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
     """Rate, decay, the rate of a loss's own parameters, and when to stop; what is set by hand is not searched."""
     plain = study("")
@@ -89,14 +83,6 @@ def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
     for untouched in ("search: {sampler: fixed}", "training: {steps: 0}"):
         assert (study(untouched).training.search, study(untouched).search.stop) == ({}, "last")
     assert mark(study("search: {sampler: fixed}")) == "not tuned"
-
-
-def test_only_a_loss_with_parameters_searches_their_rate():
-    losses = ["softmax", "triplet", {"name": "margin", "settings": {"beta_per": "none"}}]
-    losses += [{"name": "trimmed", "settings": {"loss": "proxy_nca"}}]
-    found = Study(title="t", datasets=["digits"], losses=losses)
-    rates = {cell.loss.name: space_of(found, cell).get("training.loss_learning_rate") for cell in found.cells()}
-    assert rates == {"softmax": Softmax.own_rate, "triplet": None, "margin": None, "trimmed": ProxyNca.own_rate}
 
 
 def test_own_is_the_range_that_a_part_states(study):

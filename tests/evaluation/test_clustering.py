@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from dml.evaluation.clustering import contingency, entropy, mean_entropy, mutual_information
+from dml.evaluation.clustering import contingency, mutual_information
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -19,12 +19,3 @@ def test_table_against_scikit_learn(seed):
     np.testing.assert_array_equal(dense.sum(1), table.classes)
     np.testing.assert_array_equal(dense.sum(0), table.clusters)
     assert mutual_information(table) == pytest.approx(mutual_info_score(labels, clusters))
-
-
-def test_entropy_and_means():
-    assert entropy(np.array([4, 4])) == pytest.approx(np.log(2))
-    assert entropy(np.array([3])) == 0
-    assert mean_entropy(1.0, 4.0, "arithmetic") == 2.5
-    assert mean_entropy(1.0, 4.0, "geometric") == 2.0
-    with pytest.raises(ValueError, match="harmonic"):
-        mean_entropy(1.0, 1.0, "harmonic")

@@ -26,9 +26,3 @@ def test_copies_are_no_neighbours_of_themselves():
     x = np.repeat(np.eye(3), 4, axis=0)
     np.testing.assert_allclose(augmented(x, 2).numpy(), x, atol=1e-6)
     np.testing.assert_allclose(augmented(x[:1], 2).numpy(), x[:1])
-
-
-@pytest.mark.parametrize("settings", [{"neighbors": 0}, {"alpha": -1}])
-def test_settings_out_of_range(settings):
-    with pytest.raises(ValueError, match=r"expected neighbors >= 1 and alpha >= 0"):
-        augmented(np.eye(3), **settings)

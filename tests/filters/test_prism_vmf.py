@@ -33,18 +33,3 @@ def test_bessel_functions(order):
     found = log_bessel(order, x)
     assert torch.isfinite(found).all()
     np.testing.assert_allclose(found.numpy()[known], expected[known], rtol=1e-9, atol=1e-9)
-
-
-def test_the_densities_integrate_to_one():
-    """In the plane a class's density over the circle, from its score."""
-    keep = PrismVmf(1, 2, rate=0.5, warm_up=1)
-    keep(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.2]]), torch.tensor([0, 0, 0]))
-    angles = torch.linspace(0, 2 * torch.pi, 2001, dtype=torch.float64)[:-1]
-    circle = torch.stack((angles.cos(), angles.sin()), 1)
-    scores = circle @ keep.selection.scale[0].double() + keep.selection.offset[0].double()
-    assert float(scores.exp().mean() * 2 * torch.pi) == pytest.approx(1, abs=1e-5)
-
-
-def test_one_dimension_is_refused():
-    with pytest.raises(ValueError, match="embedding_size: expected at least 2"):
-        PrismVmf(5, 1, rate=0.1)

@@ -156,15 +156,6 @@ def test_an_empty_batch_is_zero(check, case, normalize):
     assert all(torch.isfinite(number) for number in loss.stats.values())
 
 
-def test_one_sample_is_zero(check, case):
-    if case.of_samples:
-        pytest.skip("a loss on single samples")
-    x, y = check.contract_batch()
-    value, gradient = check.run(case.build(), x[:1], y[:1])
-    assert value == 0
-    assert torch.all(gradient == 0)
-
-
 def test_the_order_of_the_batch_does_not_matter(check, case):
     x, y = check.contract_batch(dtype=torch.float64)
     loss = case.build(torch.float64)

@@ -61,21 +61,6 @@ def test_the_loss_is_that_of_the_batch_beside_the_earlier_samples(check, name, s
             seen.append((x, y))
 
 
-def test_histogram_of_a_memory(check):
-    loss = dml.losses.build("histogram", memory={"size": 9, "warm_up": 0})
-    (x, y), (z, w) = batches(check, 2)
-    loss(x, y)
-    value = loss(z, w)
-    a, b = torch.nn.functional.normalize(z), torch.nn.functional.normalize(x)
-    s = torch.cat((a @ a.T, a @ b.T), 1)
-    same = w[:, None] == torch.cat((w, y))
-    other = ~same
-    same[:, : len(w)].fill_diagonal_(False)
-    nodes = torch.linspace(-1, 1, 201, dtype=x.dtype)
-    of = [(1 - (s[m][:, None] - nodes).abs() * 100).clamp(min=0).mean(0) for m in (same, other)]
-    torch.testing.assert_close(value, (of[1] * of[0].cumsum(0)).sum())
-
-
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_restored_state_continues_bit_for_bit(check, at):
     made = lambda: dml.losses.build("info_nce", memory={"size": 20, "warm_up": 1})  # noqa: E731
@@ -112,15 +97,6 @@ def test_in_evaluation_mode_batches_are_compared_and_not_remembered(check):
     assert torch.equal(loss.train()(e, f), before(e, f))
 
 
-def test_half_precision_is_remembered_in_float32(check):
-    one, two = (dml.losses.build("info_nce", memory={"size": 30, "warm_up": 0}) for _ in range(2))
-    for x, y in batches(check, 3):
-        half = x.bfloat16()
-        expected = check.run(one, half.float(), y)[0]
-        assert torch.equal(check.run(two, half, y, autocast=True)[0], expected)
-    assert two.memory._ring[0].rows.dtype == torch.float32
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
@@ -139,10 +115,3 @@ def test_half_precision_is_remembered_in_float32(check):
 def test_refuses_what_it_cannot_do(name, settings, message):
     with pytest.raises(ValueError, match=message):
         dml.losses.build(name, **settings)
-
-
-def test_a_batch_of_another_width_is_refused(check):
-    loss = dml.losses.build("info_nce", memory={"size": 5, "warm_up": 0})
-    loss(torch.randn(4, 3), torch.tensor([0, 0, 1, 1]))
-    with pytest.raises(ValueError, match=r"embeddings: expected \(N, 3\) as in the memory, got \(4, 5\)"):
-        loss(torch.randn(4, 5), torch.tensor([0, 0, 1, 1]))

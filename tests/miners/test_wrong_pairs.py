@@ -33,15 +33,6 @@ def test_a_share_of_one_kind_of_pairs_is_wrong(wrong):
     assert not (p == n).any()
 
 
-@pytest.mark.parametrize("wrong", ["positives", "negatives"])
-def test_all_or_none(wrong):
-    a, p, n = mined(wrong, 1.0)
-    assert not (LABELS[a] == LABELS[p]).any() if wrong == "positives" else not (LABELS[a] != LABELS[n]).any()
-    right = miners.build(positives="all", negatives="semihard_random", margin=0.2)
-    expected = right(EMBEDDINGS, LABELS, torch.Generator().manual_seed(0))
-    assert all(map(torch.equal, mined(wrong, 0.0), expected))
-
-
 def test_each_other_sample_is_as_likely():
     counts = torch.zeros(30)
     for seed in range(200):

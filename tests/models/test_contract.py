@@ -8,7 +8,6 @@ from torch import nn
 
 from dml import discovery, models
 from dml.data import augment
-from dml.types import Resize
 
 NAMES = discovery.names("dml.models")
 SIZE = 32
@@ -83,25 +82,6 @@ def test_weights_say_their_pixels_and_their_statistics(name):
     white = augment.build("none", **normalization)(torch.full((1, 3, 4, 4), 255, dtype=torch.uint8), training=False)
     expected = (1 - torch.tensor(statistics["mean"])) / torch.tensor(statistics["std"])
     torch.testing.assert_close(white[0, :, 0, 0], expected.expand(3))
-
-
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_lites_pixels_are_timms(number):
-    timm = pytest.importorskip("timm")
-    config = timm.get_pretrained_cfg(f"tf_efficientnet_lite{number}")
-    assert models.find(f"efficientnet_lite{number}").pixels() == Resize(
-        config.input_size[-1], config.interpolation, config.crop_pct
-    )
-
-
-def test_published_pixels_of_some_networks():
-    torchvision, timm = models.find("torchvision"), models.find("timm")
-    assert torchvision.pixels(name="resnet50") == Resize(224, "bilinear", 224 / 232)
-    assert torchvision.pixels(name="inception_v3", weights="x.pth") == Resize(299, "bilinear", 299 / 342)
-    assert torchvision.pixels(name="efficientnet_b3") == Resize(300, "bicubic", 300 / 320)
-    dinov2 = {"name": "vit_small_patch14_dinov2.lvd142m"}
-    assert timm.pixels(**dinov2) == Resize(518, "bicubic", 1.0)
-    assert timm.pixels(**dinov2, arguments={"img_size": 224}).side == 224
 
 
 class Foreign(nn.Module):

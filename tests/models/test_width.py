@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
 
-from dml import discovery, models
+from dml import models
 
 timm = pytest.importorskip("timm")
 
@@ -26,13 +25,6 @@ def check(network, channels, side, device="cpu"):
 @pytest.mark.parametrize("name", TIMM)
 def test_of_timms_networks(name):
     check(models.build("timm", embedding_size=4, image_size=224, name=name, pretrained=False), 3, 224)
-
-
-@pytest.mark.parametrize("pooling", ["catavgmax", "avgmax", "max"])
-@pytest.mark.parametrize(("name", "channels", "side"), [("resnet10t", 1, 32), ("mobilenetv3_small_050", 3, 50)])
-def test_of_another_pooling_of_timm(name, channels, side, pooling):
-    settings = {"name": name, "pretrained": False, "arguments": {"global_pool": pooling}}
-    check(models.build("timm", embedding_size=4, channels=channels, image_size=side, **settings), channels, side)
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "alexnet", "vgg11", "squeezenet1_1", "swin_t", "maxvit_t"])
@@ -71,24 +63,3 @@ def test_networks_of_one_size_are_built_for_that_of_the_images(backbone, name, s
 def test_what_a_network_cannot_take_is_said_when_it_is_built(backbone, settings, side, message):
     with pytest.raises(ValueError, match=f"backbone '{backbone}'.*{message}"):
         models.build(backbone, embedding_size=4, image_size=side, pretrained=False, **settings)
-
-
-class Foreign(nn.Module):
-    """A network of another package, which states no or another width."""
-
-    def __init__(self, channels=3, image_size=None, width=7):
-        super().__init__()
-        self.layer = nn.Linear(channels * 4, width)
-
-    def forward(self, images):
-        return self.layer(nn.functional.adaptive_avg_pool2d(images, 2).flatten(1))
-
-
-class Mistaken(Foreign):
-    features = 3
-
-
-@pytest.mark.parametrize("part", [Foreign, Mistaken])
-def test_of_a_class_of_another_package(monkeypatch, part):
-    monkeypatch.setattr(discovery, "import_class", lambda path, label: part)
-    check(models.build("another.package.Part", embedding_size=4, channels=1, image_size=9), 1, 9)

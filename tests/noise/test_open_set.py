@@ -27,11 +27,6 @@ def test_strangers_spread_over_the_classes_inside():
     assert counts.max() < 1.3 * counts.min()
 
 
-def test_too_few_classes():
-    with pytest.raises(ValueError, match=r"rate 0.9 would leave fewer than 2 of the 4 classes inside"):
-        noise.build("open_set", rate=0.9).corrupt(np.arange(100) % 4, 0)
-
-
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 0.6])
 @pytest.mark.parametrize("seed", range(10))
 def test_no_class_outside_is_needless_and_few_samples_are_left_out(rate, seed):

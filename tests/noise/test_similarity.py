@@ -22,14 +22,6 @@ def test_classes_are_confused_with_the_nearest_by_their_mean_features():
     assert (nearest.observed[wrong] == np.array([1, 0, 1, 4, 3, 4])[LABELS[wrong]]).all()
 
 
-def test_a_matrix_goes_before_features():
-    similarity = np.roll(np.eye(6), 1, axis=1)
-    observed, flipped = noise.build("similarity", rate=0.3, neighbours=1).corrupt(
-        LABELS, 0, features=np.zeros((600, 2)), similarity=similarity
-    )
-    assert (observed[flipped] == (LABELS[flipped] + 1) % 6).all()
-
-
 def test_neighbours_are_as_likely_and_no_more_than_there_are():
     observed, flipped = noise.build("similarity", rate=0.5, neighbours=99).corrupt(
         np.repeat(LABELS, 20), 0, similarity=np.zeros((6, 6))
@@ -52,11 +44,3 @@ def test_what_cannot_be():
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0)
     with pytest.raises(ValueError, match="C above the largest label 5, got"):
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0, similarity=np.eye(5))
-
-
-@pytest.mark.parametrize("neighbours", [0, "x", 2.5, None, True])
-def test_neighbours_are_a_whole_number(neighbours):
-    with pytest.raises(
-        ValueError, match=f"'similarity': neighbours: expected a whole number, at least 1, got {neighbours!r}"
-    ):
-        noise.build("similarity", rate=0.1, neighbours=neighbours)

@@ -1,7 +1,6 @@
 """Small-cluster noise: fellows go together to one other class."""
 
 import numpy as np
-import pytest
 
 from dml import noise
 
@@ -30,10 +29,3 @@ def test_without_features_a_cluster_is_a_handful_of_one_class():
     observed, flipped = noise.build("small_cluster", rate=0.02, size=10).corrupt(LABELS, 0)
     assert flipped.sum() == 10
     assert len(set(LABELS[flipped])) == len(set(observed[flipped])) == 1
-
-
-@pytest.mark.parametrize("size", [0, "x", 2.5, None, True])
-def test_size(size):
-    message = f"'small_cluster': size: expected a whole number, at least 1, got {size!r}"
-    with pytest.raises(ValueError, match=message):
-        noise.build("small_cluster", rate=0.1, size=size)

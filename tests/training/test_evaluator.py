@@ -122,32 +122,6 @@ def test_of_very_many_training_images_a_sample_is_evaluated(make_spec, data_root
     assert len(data.evaluation_rows("test")) > 1
 
 
-def test_with_queries_every_training_image_is_a_query(make_spec, data_root, tmp_path):
-    spec = make_spec(evaluation={"metrics": ("recall@1",), "sets": ("train",)})
-    training = Training(spec, data_root, tmp_path)
-    cameras = np.arange(len(training.data.packed.index)) % 3
-    split = training.data.split.copy()
-    split["final"] = split["final"].replace("test", "query")
-    index = training.data.packed.index.assign(camera=cameras)
-    data = replace(training.data, packed=replace(training.data.packed, index=index), split=split)
-    evaluator = Evaluator(spec, data, training.model, training._augment, torch.device("cpu"))
-    rows = data.evaluation_rows("train")
-    x, y = evaluator.embed(rows), data.labels("fine", rows)
-    found = evaluator.scores(step=0)["train/fine/recall@1"]
-    assert found == evaluate(x, y, ["recall@1"], cameras=cameras[rows])["recall@1"]
-    assert found != evaluate(x, y, ["recall@1"])["recall@1"]
-
-
-def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
-    def score(metric, **settings):
-        evaluation = {"metrics": (metric,), "sets": ("seen",), **settings}
-        training = Training(make_spec(evaluation=evaluation), data_root, tmp_path)
-        return training.evaluate()[f"seen/fine/{metric}"]
-
-    assert score("nmi") != score("nmi", nmi_average="geometric")
-    assert score("nmi+") != score("nmi+", over_clustering=2)
-
-
 def test_each_confirmed_trial_leaves_the_scores_of_each_class(make_spec, data_root, tmp_path, finish):
     wanted = {"metrics": ("recall@1", "nmi", "map@r"), "sets": ("test", "seen")}
     training = Training(make_spec(evaluation=wanted), data_root, tmp_path)
@@ -191,15 +165,3 @@ def test_the_cameras_of_a_split_with_queries_are_in_its_digest(data_root, monkey
 
     assert digest(queries, 1) != digest(queries, 2)
     assert digest(split, 1) == digest(split, 2)
-
-
-def test_seeds_that_share_a_split_are_one_group(tmp_path):
-    for path in ("split/one.parquet", "split/many/0.parquet", "split/many/4.parquet"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame({"index": [0], "final": ["train"], "tune": [path]}).to_parquet(tmp_path / path)
-    assert trial_data.seeds_by_split(tmp_path, "one", [0, 4]) == [[0, 4]]
-    assert trial_data.seeds_by_split(tmp_path, "many", [0, 4]) == [[0], [4]]
-    assert trial_data.split_of(tmp_path, "many", 4)["tune"][0] == "split/many/4.parquet"
-    assert trial_data.training_rows(tmp_path, "many", "confirm", 4).tolist() == [0]
-    with pytest.raises(ValueError, match=r"'many': seeds select its split, and 5 selects none\. Choices: 0, 4"):
-        trial_data.split_of(tmp_path, "many", 5)

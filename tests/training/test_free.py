@@ -79,16 +79,6 @@ def test_wrong_labels_choose_as_they_are():
     assert found.scores[found.chosen] < clean.scores[clean.chosen]
 
 
-def test_one_view_is_not_mirrored_and_a_size_is_kept():
-    features, labels = made(mirrored=False)
-    found = free.choose(features, labels, size=10)
-    assert {one.views for one in found.scores} == {"one"}
-    assert {(one.features, one.projection) for one in found.scores if one.projection == "none"} == {("good", "none")}
-    assert found.embed(features).shape == (len(labels), 10)
-    with pytest.raises(ValueError, match="got none"):
-        free.choose({}, labels)
-
-
 @pytest.mark.parametrize("size", [4, 20])
 def test_the_head_of_what_is_chosen_is_a_linear_map_of_all_features_of_unit_length(size):
     features, labels = made(mirrored=False)
@@ -101,14 +91,6 @@ def test_the_head_of_what_is_chosen_is_a_linear_map_of_all_features_of_unit_leng
         expected = free.Free(one, projection, found.scores).embed(features)
         np.testing.assert_allclose(mapped[:, : expected.shape[1]], expected, atol=1e-4)
         assert not mapped[:, expected.shape[1] :].any()
-
-
-def test_too_few_classes_to_choose_by_are_whitened_in_both_views():
-    features, labels = made()
-    few = labels < 3
-    found = free.choose({"good": features["good"][few]}, labels[few])
-    assert found.scores == {}
-    assert (found.chosen.projection, found.chosen.views) == ("whitening", "mirror")
 
 
 def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():

@@ -32,14 +32,6 @@ def test_hierarchical_takes_the_most_frequent_coarse_class_of_noisy_labels():
     assert {frozenset(labels[batch]) for batch in first_of_each_epoch} == {frozenset({0, 1, 3})}
 
 
-def test_hierarchical_settings():
-    labels = np.arange(20) % 5
-    with pytest.raises(ValueError, match="coarse_classes: expected 1 to 4"):
-        build("hierarchical", labels, coarse_classes=5)
-    with pytest.raises(ValueError, match=r"\(3,\) coarse labels for \(20,\)"):
-        batches.build("hierarchical", labels=labels, classes=2, per_class=2, coarse=np.zeros(3))
-
-
 def test_hierarchical_needs_coarse_labels():
     labels = np.array([0, 0, 1, 1, 2, 2, -1])
     for coarse, count in (([-1] * 7, 6), ([0, 0, 0, 0, 0, -1, 0], 1)):

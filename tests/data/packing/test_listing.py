@@ -41,16 +41,3 @@ def test_any_error_about_raw_files_becomes_a_data_error(error, workers, tmp_path
         list_images(Broken(error), tmp_path, workers, quiet)
     assert f"{type(error).__name__}: {error}" in str(raised.value)
     assert raised.value.__cause__ is error
-
-
-def test_a_data_error_is_kept(tmp_path):
-    with pytest.raises(DataError, match=r"^labels\.txt: row 3$"):
-        list_images(Broken(DataError("labels.txt: row 3")), tmp_path, 1, quiet)
-
-
-@pytest.mark.parametrize("image", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8)], ids=["float", "two channels"])
-def test_an_array_that_is_not_an_image(image, tmp_path):
-    with pytest.raises(
-        DataError, match=r"1\.png: expected uint8 \(H, W\) or .*, got an array of (float64|\(4, 4, 2\))"
-    ):
-        list_images(Broken(None, image), tmp_path, 1, quiet)

@@ -47,17 +47,6 @@ def test_training_images_are_chosen_by_their_given_label(packed_table):
     assert split["tune_given"].tolist() == ["train", "unused", "unused", "train", *["unused"] * 3, "train"]
 
 
-def test_coarse_labels_follow_from_the_given_fine_ones(packed_table):
-    index, _ = packed_table(table(coarse=list("xxxxyyyy")))
-    assert index["given_coarse"].tolist() == [0, 0, 0, 0, 1, 1, 1, 0]
-
-
-def test_without_given_labels_an_index_is_as_before(packed_table):
-    index, source = packed_table(table().drop(columns="given"))
-    assert not {"given_fine", "given_coarse", "verified"} & set(index)
-    assert list(splits.make(index, source)) == list(splits.COLUMNS)
-
-
 def test_unverified_labels_are_marked(packed_table):
     index, source = packed_table(table().drop(columns="fine"))
     assert index["fine"].tolist() == [0, 1, 1, 1, 2, 2, 3, 0]
@@ -125,21 +114,6 @@ def test_images_of_every_class_train_if_images_are_held_out():
 def test_mistakes_in_a_file_of_given_labels(tmp_path, monkeypatch, wrong, message):
     with pytest.raises(DataError, match=message):
         cifar(wrong, tmp_path, monkeypatch)
-
-
-def test_a_missing_file_is_found_before_anything_is_downloaded(tmp_path):
-    with pytest.raises(DataError, match="expected a CSV with the columns index, noisy_fine, noisy_coarse"):
-        sources.build("cifar100", given="nowhere.csv").download(tmp_path)
-
-
-def test_a_class_that_was_given_to_no_image():
-    source = sources.build("cifar100", complete=False)
-    index = pd.DataFrame({"index": range(4), "fine": [0, 1, 0, 99], "coarse": 0, "part": ["train"] * 3 + ["test"]})
-    index["given_fine"], index["given_coarse"] = [0, 0, 0, -1], [0, 0, 0, -1]
-    with pytest.raises(
-        ValueError, match=r"1 training classes have no image with their label as given, among them \[1\]"
-    ):
-        splits.make(index, source)
 
 
 @pytest.mark.slow

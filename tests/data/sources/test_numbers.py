@@ -73,14 +73,6 @@ def test_apart_no_fold_tests_handwriting_that_it_trains_on(monkeypatch):
     assert sorted(set.union(*tested[1:])) == list(range(100))
 
 
-def test_apart_the_pictures_of_its_own_split_are_the_same():
-    both = list(Numbers(per_class=2, apart=True).images(None))
-    roles = Numbers(apart=True).roles(pd.DataFrame(both)[["fine", "part"]])
-    own = np.stack([record["image"] for record, role in zip(both, roles, strict=True) if role != "unused"])
-    np.testing.assert_array_equal(own.reshape(100, 2, 16, 24), drawn(per_class=2))
-    assert len(both) == Numbers(per_class=2, apart=True).counts["all"]["images"]
-
-
 def test_a_drawn_digit_is_scipys_interpolation():
     """Tens and units, each turned, scaled and moved as the generator says, by another library."""
     pictures = drawn(per_class=2, size=20)
@@ -100,11 +92,3 @@ def test_a_drawn_digit_is_scipys_interpolation():
             image = map_coordinates(np.pad(chosen[row], 2), at[::-1] + 2, order=1)
             expected[row] = np.maximum(expected[row], image)
     np.testing.assert_allclose(pictures[number], 255 * expected, atol=0.51)
-
-
-def test_clutter_is_added_to_the_same_digits():
-    plain, cluttered = drawn(per_class=3).astype(int), drawn(per_class=3, clutter=4).astype(int)
-    assert (cluttered >= plain).all()
-    assert np.mean((cluttered > plain).any(axis=(2, 3))) > 0.95
-    inked = [np.mean(drawn(per_class=3, clutter=count)) for count in (0, 2, 4)]
-    assert inked == sorted(set(inked))
