@@ -5,11 +5,10 @@ import sys
 import pytest
 import torch
 
-from dml import discovery, models
+from dml import models
 from dml.data.sources import Huggingface, cuhk03
 from dml.evaluation import _search
 from dml.models._wrapped import check_package
-from dml.pipeline.syncing import tracks
 from dml.training import model_files
 
 
@@ -41,10 +40,3 @@ def test_the_hint_appears(package, use, hint, folder_of):
     folder_of(package)
     with pytest.raises(ValueError, match=hint):
         use()
-
-
-def test_without_mlflow_and_faiss_their_folders_change_nothing(folder_of):
-    folder_of("mlflow", "faiss")
-    assert not tracks()
-    assert _search.choose("auto", torch.device("cpu")) == "torch"
-    assert discovery.installed("json")

@@ -88,23 +88,6 @@ def test_a_run_refuses_while_a_file_of_a_person_is_where_outputs_go(project, pat
     assert files(project) == before
 
 
-def test_a_table_of_other_columns_is_a_persons(project):
-    write(project / "results/wood/trials.parquet", "")
-    pd.DataFrame({"status": [1]}).to_parquet(project / "results/wood/trials.parquet")
-    with pytest.raises(ValueError, match="results/wood/trials"):
-        check(project, ["wood"])
-
-
-@pytest.mark.parametrize("name", ["report", "data/wood/split", "data/wood/study.yaml"])
-@pytest.mark.parametrize("target", ["elsewhere", "gone"])
-def test_links_of_a_person_are_refused(project, name, target):
-    write(project / "elsewhere/thesis.tex", "years of work")
-    (project / name).parent.mkdir(parents=True, exist_ok=True)
-    (project / name).symlink_to(project / target)
-    with pytest.raises(ValueError, match=name):
-        check(project, ["wood"])
-
-
 def test_a_handwritten_study_beside_images_is_a_persons(project):
     """It says the same as what `resolve` would write, in other words."""
     write(project / "data/wood/study.yaml", "title: Wood # mine\ndatasets: [{source: digits}]\n")

@@ -9,7 +9,6 @@ from sklearn.metrics import average_precision_score
 
 from dml import audit
 from dml.audit import probabilities
-from dml.audit.inputs import deal
 
 pytestmark = pytest.mark.slow
 
@@ -116,26 +115,6 @@ def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatc
     assert np.mean((given != noisy[1])[left_out]) > 0.8
 
 
-def test_the_better_representation_is_used(noisy):
-    vectors, _, given = noisy
-    found = audit.audit({"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}, given)
-    assert found.representation == "blobs"
-    assert found.losses["blobs"] < found.losses["noise"]
-
-
-def test_small_classes_are_beyond_judgement(noisy):
-    vectors, _, given = noisy
-    given = given.copy()
-    given[0], given[1], given[2] = 77, 88, 88
-    found = audit.audit(vectors, given)
-    assert found.beyond == {77: 1, 88: 2}
-    assert np.isnan(found.score[:3]).all()
-    assert np.isfinite(found.score[3:]).all()
-    assert found.suggested[:3].tolist() == [77, 88, 88]
-    assert not found.suspects(1.0)[:3].any()
-    assert not np.isin(audit.review_plan(found, 200).rows, [0, 1, 2]).any()
-
-
 def test_contradicting_duplicates_are_listed():
     vectors, _, given = blobs(rate=0.0)
     vectors[7] = vectors[6] * 3  # the same direction, another class
@@ -170,14 +149,3 @@ def test_what_cannot_be_audited(noisy, change, message):
     vectors, _, given = noisy
     with pytest.raises(ValueError, match=message):
         audit.audit(*change(vectors, given))
-
-
-def test_folds_are_stratified():
-    codes = np.repeat([0, 1, -1, 2], [50, 7, 4, 3])
-    dealt = deal(codes, 5, seed=0)
-    assert (dealt[codes < 0] == -1).all()
-    assert np.bincount(dealt[dealt >= 0]).tolist() == [12] * 5
-    for code in range(3):
-        counts = np.bincount(dealt[codes == code], minlength=5)
-        assert counts.max() - counts.min() <= 1
-    assert not np.array_equal(dealt, deal(codes, 5, seed=1))

@@ -1,8 +1,6 @@
 """`dml init`: what it writes, what it leaves alone, and that a clone has the same pipeline."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -53,19 +51,6 @@ def deps(stage: dict) -> list[str]:
     """The folders that a stage depends on and no stage writes."""
     found = stage.get("do", stage).get("deps", [])
     return [path for path in found if not path.startswith(("data/", "results"))]
-
-
-def test_in_git_dvc_uses_it_and_gitignore_keeps_its_lines(dml, empty):
-    (empty / ".git").mkdir()
-    (empty / ".gitignore").write_text("*.tmp\n/store/")
-    done = dml("init")
-    assert done.code == 0, done.err
-    assert "no_scm" not in (empty / ".dvc/config").read_text()
-    assert "No git repository" not in done.out
-    lines = (empty / ".gitignore").read_text().splitlines()
-    assert lines[:2] == ["*.tmp", "/store/"]
-    assert lines.count("/store/") == 1
-    assert "/results/" in lines
 
 
 def test_nothing_is_overwritten(dml, empty):
@@ -124,22 +109,3 @@ def test_a_clone_has_the_same_pipeline():
     assert (TEMPLATE / "dvcignore").read_bytes() == (ROOT / ".dvcignore").read_bytes()
     own = set((TEMPLATE / "gitignore").read_text().splitlines())
     assert own <= set((ROOT / ".gitignore").read_text().splitlines()) | {"# what `dml run` makes"}
-
-
-def test_dvc_deletes_no_output_before_a_stage_runs():
-    stages = yaml.safe_load((TEMPLATE / "stages.yaml").read_text())["stages"].values()
-    outs = [out for stage in stages for kind in ("outs", "metrics") for out in stage.get("do", stage).get(kind, ())]
-    assert len(outs) == 12
-    assert all(settings["persist"] for out in outs for settings in out.values()), outs
-
-
-def test_a_stage_runs_beside_modules_that_are_called_as_pythons(dml, empty):
-    dml("init")
-    for name in ("random", "types", "typing", "logging", "json", "queue", "numbers"):
-        (empty / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
-    stages = yaml.safe_load((empty / "dvc.yaml").read_text())["stages"]
-    assert all(stage.get("do", stage)["cmd"].startswith("python -P -m dml.pipeline ") for stage in stages.values())
-    command = [sys.executable, *stages["versions"]["cmd"].split()[1:]]
-    done = subprocess.run(command, cwd=empty, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "random.py" in (empty / "data/.versions/sweep.json").read_text(), "a part may be in it"

@@ -107,13 +107,6 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
 
 
-def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
-    (tmp_path / "dml-look.html").write_text("<title>mine</title>")
-    done = dml("look", "v.npy", "--labels", "t.csv")
-    assert done.code == 2
-    assert (tmp_path / "dml-look.html").read_text() == "<title>mine</title>"
-
-
 @pytest.mark.parametrize(
     ("labels", "judged", "scored"),
     [
@@ -135,17 +128,6 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     page = (tmp_path / "dml-look.html").read_text(encoding="utf-8")
     assert page.count('class="query"') == 5
     assert ('id="suspects"' in page) is judged
-
-
-def test_images_without_folders_have_no_labels(dml, pictures, tmp_path):
-    flat = tmp_path / "flat"
-    flat.mkdir()
-    for path in pictures.glob("kind*/*-[0-5].png"):
-        path.rename(flat / path.name)
-    done = dml("look", flat)
-    assert done.code == 0, done.err
-    assert "without labels" in done.out
-    assert (tmp_path / "dml-look.html").read_text(encoding="utf-8").count('class="query"') == 5
 
 
 def test_stages_take_features_that_are_kept(tmp_path, pictures):

@@ -26,23 +26,6 @@ def results(project, study, *rows, **columns):
     frame.to_parquet(project / "results" / study / "trials.parquet")
 
 
-def of_levels(project, study, *levels, dataset=None, tuned=True):
-    """A study with a cell and a model at each level, which are called `<noise>-<rate>`; the last scores highest."""
-    names = [f"{noise}-{rate}".replace(":", "-") for noise, rate in levels]
-    names = [name + own for name, own in zip(names, dataset or [""] * len(names), strict=True)]
-    rows, columns = [], []
-    for number, (name, (noise, rate)) in enumerate(zip(names, levels, strict=True)):
-        trial(project, name)
-        for phase in ["tune"] * tuned + ["confirm"]:
-            rows.append((name, name, phase, 0, "finished", 0.5 + number / 10))
-            columns.append((dataset[number] if dataset else "digits", noise, rate))
-    results(project, study, *rows, **dict(zip(("dataset", "noise", "rate"), zip(*columns, strict=True), strict=True)))
-
-
-def found(*arguments, **options):
-    return find_model(*arguments, **options).parent.name
-
-
 def test_the_first_digits_of_a_key(project):
     folder = trial(project, "abc123")
     trial(project, "abc999", folder=False)
@@ -71,48 +54,6 @@ def test_a_study_is_its_best_cell_by_validation_and_that_cells_best_seed(project
 U0, U2, U4 = ("uniform", 0.0), ("uniform", 0.2), ("uniform", 0.4)
 GIVEN, TOPLINE = ("given", 0.18), ("subset", 0.3)
 FILE, OTHER = ("label_file:reviewed", 0.0), ("label_file:people", 0.3)
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [
-        ((U0, U2), "uniform-0.0"),
-        ((("asymmetric", 0.0), ("asymmetric", 0.3)), "asymmetric-0.0"),
-        ((GIVEN, U0, U2, TOPLINE), "given-0.18"),  # the labels of `uniform` are verified ones, which nobody has
-        ((U0, FILE, TOPLINE), "uniform-0.0"),
-        ((OTHER, U2), "label_file-people-0.3"),  # wrong as they came, and not made so
-    ],
-)
-@pytest.mark.parametrize("tuned", [True, False])
-def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
-    of_levels(project, "photos", *levels, tuned=tuned)
-    assert found("photos") == expected
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [
-        ((U2, U4), r"made wrong on purpose.* choose one with --noise: uniform-0\.2, uniform-0\.4"),
-        ((TOPLINE,), r"made wrong on purpose.* choose one with --noise: subset-0\.3"),
-        ((FILE, OTHER), r"several files.* choose one with --noise: label_file:reviewed-0, label_file:people-0\.3"),
-    ],
-)
-def test_a_study_without_labels_as_given_says_so(project, levels, expected):
-    of_levels(project, "photos", *levels)
-    with pytest.raises(ValueError, match=expected):
-        find_model("photos")
-
-
-def test_one_of_several_datasets_is_named(project):
-    of_levels(project, "both", U0, U0, U2, dataset=["birds", "cars", "cars"])
-    with pytest.raises(ValueError, match="'both' has several: choose one with --dataset: birds, cars"):
-        find_model("both")
-    assert found("both", dataset="birds") == "uniform-0.0birds"
-    assert found("both", dataset="cars") == "uniform-0.0cars"
-    with pytest.raises(ValueError, match="no results of 'birs'; did you mean 'birds'"):
-        find_model("both", dataset="birs")
-    with pytest.raises(ValueError, match="--dataset and --noise choose among those of a study"):
-        find_model(str(project / "store/trials/uniform-0.0birds"), dataset="birds")
 
 
 def test_scores_of_several_class_splits_do_not_compare(project):

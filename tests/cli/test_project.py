@@ -1,6 +1,5 @@
 """Finding the project, and choosing studies."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -54,20 +53,6 @@ def test_dvc_reads_the_name_of_each_chosen_study_as_it_is(project, name):
         read = YAML(typ="safe").load(params)
         assert read["studies"] == [name]
         assert read.get("version", name) == name
-
-
-def test_an_invalid_study_is_not_chosen(project):
-    before = (project / "params.yaml").read_text()
-    (project / "pipelines/studies/bad.yaml").write_text("title: x\nlosses: [tripelt]\ndatasets: [digits]\n")
-    with pytest.raises(ValueError, match="did you mean 'triplet'"):
-        choose(Project(project), ["tiny", "bad"])
-    assert (project / "params.yaml").read_text() == before
-
-
-def test_a_program_runs_in_the_project_with_this_python_first(project, capfd):
-    program = "import os, shutil; print(os.getcwd(), os.path.dirname(shutil.which('python')))"
-    assert Project(project).run("-c", program) == 0
-    assert capfd.readouterr().out.split() == [str(project), str(Path(sys.executable).parent)]
 
 
 def test_modules_of_the_project_hide_none_of_pythons(project):

@@ -6,12 +6,6 @@ import pytest
 from papers import free_points
 
 
-def test_squared_distances():
-    points = np.random.default_rng(0).normal(size=(5, 3))
-    naive = [[sum((a - b) ** 2) for b in points] for a in points]
-    assert np.allclose(free_points.squared(points), naive)
-
-
 @pytest.mark.parametrize("sphere", [False, True])
 def test_the_gradient_is_the_slope(sphere, monkeypatch):
     weights = np.random.default_rng(0).normal(size=(4, 4))

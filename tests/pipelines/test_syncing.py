@@ -1,6 +1,5 @@
 """The process beside a sweep: whatever becomes of it, the sweep is as without it."""
 
-import subprocess
 import sys
 
 import pytest
@@ -33,18 +32,3 @@ def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkey
         with syncing(nowhere):
             pass
     assert capfd.readouterr().err == ""
-
-
-def test_ctrl_c_while_it_catches_up_ends_it(nowhere, monkeypatch):
-    processes, communicate = [], subprocess.Popen.communicate
-
-    def interrupted(process, *given, **names):
-        processes.append(process)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
-    with pytest.raises(KeyboardInterrupt), syncing(nowhere):
-        pass
-    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
-    processes[0].stdin.close()
-    assert processes[0].wait(timeout=30) == -9

@@ -41,14 +41,6 @@ def results(study_of, loaded) -> Results:
     return loaded(study, by_size)
 
 
-def test_settings_with_one_value_are_not_named(results):
-    assert results.varied == [SIZE, "loss.bins"]
-    labels = {method.label for method in results.methods.values()}
-    assert "histogram, easy + random; per class 4, bins 51" in labels
-    assert "triplet, easy + random; per class 16" in labels
-    assert len(labels) == len(results.cells)
-
-
 def _figure(results, axis, key=KEY):
     frame = score_frame(results, results.cells_of("digits", "uniform", 0.0), [key])
     return drawn.against_setting(results, frame, axis)

@@ -41,14 +41,6 @@ def test_a_worker_that_always_dies_fails_its_trial_alone(workplace):
     assert failed["error"].str.contains("died too often").all(), text
 
 
-def test_a_worker_dies_while_it_takes_its_next_trial(workplace):
-    """Ray Tune mostly sees the worker's death first, and resumes. `test_search.py` has what it does if it does not."""
-    workplace.orders(die_closing="triplet")
-    workplace.sweep(**{**ONE, "seeds": [0, 1, 2]})
-    assert json.loads((workplace.folder / "out" / "summary.json").read_text())["resumed"] >= 1
-    check(workplace, **{**ONE, "seeds": [0, 1, 2]})
-
-
 def test_the_driver_is_killed_twice(workplace):
     uri = f"sqlite:///{workplace.folder / 'mlflow.db'}"
     workplace.orders(seconds=0.05)

@@ -20,6 +20,8 @@ from dml.training.frozen.recipe import (
     BATCH,
     describe_augment,
     describe_backbone,
+    features_id,
+    recipe,
     stored_bytes,
     stored_shape,
 )
@@ -188,6 +190,16 @@ def test_views_are_drawn_at_random_in_training_and_the_first_is_evaluated():
     batch = torch.from_numpy(images[rows]).permute(0, 3, 1, 2)
     shaped = Activations((2, 1, 1))(batch, training=True)
     assert (shaped.dtype, shaped.shape) == (torch.float32, (1200, 2, 1, 1))
+
+
+def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed):
+    names = [
+        features_id(recipe(one, packed.manifest))
+        for one in (PLAIN, VIEWED, HALF, replace(VIEWED, views=4), replace(PLAIN, train_from="layers.6"))
+    ]
+    assert len(set(names)) == 5
+    assert names[0].startswith("small_conv-layers.3-")
+    assert not {"train_from", "views"} & set(recipe(replace(PLAIN, train_from=None, frozen=True), packed.manifest))
 
 
 def test_what_is_stored_is_pinned(golden, stored):

@@ -31,6 +31,26 @@ def test_a_users_folder_is_kept(there, tmp_path):
     assert path.read_text() == '{"name": "an app"}'
 
 
+def test_a_packed_folder_with_a_users_notes_is_kept(tmp_path):
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    for number in range(9):
+        (tmp_path / "out" / f"note{number}").write_text("mine")
+    with pytest.raises(DataError, match=r"found note0, note1, note2, \.\.\.: nothing"):
+        pack(Made(arrays(6)), tmp_path / "raw", tmp_path / "out", 4, report=quiet)
+    assert (tmp_path / "out" / "note8").read_text() == "mine"
+
+
+@pytest.mark.parametrize("out", ["data/raw", "data/images", "data", "data/raw/../images", "link"])
+def test_the_sources_own_files_are_kept(out, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    source = Made(arrays(5))
+    source.root = str(tmp_path / "data" / "images")
+    with pytest.raises(DataError, match=r"out is .*, which would replace the (raw folder|root) "):
+        pack(source, tmp_path / "data" / "raw", tmp_path / out, report=quiet)
+    assert list((tmp_path / "data").iterdir()) == []
+
+
 HERE = Path(__file__).parents[1]
 
 

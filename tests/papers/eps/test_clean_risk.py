@@ -29,15 +29,6 @@ def test_risks_are_means_over_distinct_indices(seed):
     assert clean_risk.triplet(d, y, ALPHA) == pytest.approx(np.mean(triplet))
 
 
-def test_shape():
-    d, y = clean_risk.line(1.0, 4.0)
-    assert clean_risk.shape(d, y) == pytest.approx((1.0, 1.0, 4.0))
-    points = np.array([[0.0], [3.0], [10.0], [11.0]])
-    assert clean_risk.shape(free_points.squared(points), np.array([0, 0, 1, 1])) == (9.0, 9.0, 49.0)
-    points = np.array([[0.0], [1.0], [10.0], [14.0]])
-    assert clean_risk.shape(free_points.squared(points), np.array([1, 1, 0, 0])) == (1.0, 16.0, 81.0)
-
-
 class TestSection41:
     """The family of embeddings without loss."""
 

@@ -94,12 +94,3 @@ class TestSimplexes:
         far = minimisers.simplex(group, 2 * ALPHA, 2 * ALPHA)
         if not holds:  # all samples far apart are a minimiser
             assert minimisers.margin(far, labels, ALPHA, ALPHA) == pytest.approx(least)
-
-
-@pytest.mark.parametrize("groups", [2, 3, 4, 10, 100])
-def test_the_turning_point_is_where_half_of_a_groups_pairs_agree(groups):
-    p = minimisers.turning(groups)
-    assert minimisers.agreement(p, groups) == pytest.approx(0.5)
-    assert minimisers.agreement(p + 1e-3, groups) > 0.5
-    if groups > 2:
-        assert minimisers.agreement(p - 1e-3, groups) < 0.5

@@ -89,18 +89,3 @@ class TestClaim4:
                     last = max(last, step)
         most = 6 - place + 1  # with so many between, all of one group, every order is among those of 12 samples
         assert min(last, most) == ranks.pushed_beyond(p, place, most)
-
-
-@pytest.mark.parametrize(("n", "p"), [(16, 0.6), (64, 0.8), (64, 0.95)])
-def test_all_triples_pull_a_neighbour_if_moving_it_outwards_costs(n, p):
-    """The slope of the whole sum, by moving one neighbour a little, the others of its group staying at 0."""
-    labels, order = collapse.label_probabilities(n, 2, p), np.arange(1, n)
-    weights = expected_risk.triplet_weights(labels, 0, order, easy=True)
-    at = np.where(order < n // 2, 0.0, 1.0)
-    pulled = 0
-    for place in range(n // 2 - 1):
-        moved = at.copy()
-        moved[place] += 1e-6
-        risks = [(weights * np.maximum(d[:, None] - d[None, :] + 1, 0)).sum() for d in (at, moved)]
-        pulled += risks[1] > risks[0]
-    assert ranks.pulled_by_all_triples(n, p) == pulled

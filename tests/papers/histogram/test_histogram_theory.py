@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-import torch
 
-from dml.losses import build
 from dml.report.page.blocks import Table
 from papers.histogram.sections.histogram_estimate import HistogramEstimate
-from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
+from papers.histogram.theory import quadruplet_cost, reverse_order
 from papers.histogram.verdicts import of_histogram as histogram_verdicts
 
 
@@ -48,29 +45,3 @@ def test_work_that_grows_with_the_quadruplets_is_refuted(monkeypatch):
     found = [cost._replace(made=cost.quadruplets) for cost in quadruplet_cost.costs()]
     monkeypatch.setattr(histogram_verdicts, "costs", lambda: found)
     assert histogram_verdicts.quadruplets().verdict == "refuted"
-
-
-def test_right_derivatives_are_confirmed(monkeypatch):
-    monkeypatch.setattr(histogram_verdicts, "_errors", lambda printed: 1e-9)
-    assert histogram_verdicts.derivatives().verdict == "confirmed"
-
-
-def test_costs_are_counted():
-    for cost in quadruplet_cost.costs():
-        labels = np.repeat(np.arange(cost.batch // 4), 4)
-        same = (labels[:, None] == labels)[np.triu_indices(cost.batch, 1)]
-        assert cost.pairs == len(same)
-        assert cost.quadruplets == same.sum() * (~same).sum()
-        assert cost.largest == cost.batch**2
-        assert cost.made < 60 * cost.pairs
-
-
-@pytest.mark.slow
-def test_brute_force_on_a_batch():
-    """All quadruplets of 24 samples of a batch, one by one."""
-    x = torch.nn.functional.normalize(torch.randn(24, 8, generator=torch.Generator().manual_seed(1)).double(), dim=1)
-    labels = torch.arange(6).repeat(4)
-    s = similarity_laws.of_embeddings(x.numpy(), labels.numpy())
-    for bins in (11, 201):
-        value = build("histogram", bins=bins)(x, labels).item()
-        assert value == pytest.approx(reverse_order.over_quadruplets(s, bins), abs=1e-9)

@@ -31,14 +31,6 @@ def test_all_quadruplets(bins):
     assert reverse_order.over_quadruplets(s, bins) == pytest.approx(by_hand, abs=1e-12)
 
 
-def test_the_exact_probability():
-    s = random(1)
-    assert reverse_order.exact(s) == pytest.approx(np.mean(s.negative[:, None] > s.positive))
-    ties = Similarities(np.array([0.1, 0.5]), np.array([0.1, 0.7]))
-    assert reverse_order.exact(ties) == pytest.approx((0.5 + 0 + 1 + 1) / 4)
-    assert reverse_order.with_margin(ties, 0.2) == pytest.approx((1 + 0 + 1 + 1) / 4)
-
-
 @pytest.mark.parametrize("bins", [2, 21, 201])
 def test_the_same_as_the_losses(bins):
     """Value, and the gradient by the embeddings through the similarities."""
@@ -94,11 +86,3 @@ def test_the_bias_is_half_a_step_times_the_density(spread):
         margin = reverse_order.with_margin(s, 1 / (bins - 1))
         assert reverse_order.loss(s, bins) == pytest.approx(margin, abs=0.1 * bias)
     assert biases == sorted(biases, reverse=True)
-
-
-def test_the_bias_of_known_laws():
-    """s- and s+ uniform on [-1/2, 1/2]: p = 1/2, the density of s- - s+ at 0 is 1."""
-    grid = np.linspace(-0.5, 0.5, 2001)
-    s = Similarities(grid, grid + 1e-5)
-    for bins in (21, 101):
-        assert reverse_order.loss(s, bins) == pytest.approx(0.5 + 1 / (bins - 1), rel=0.02)

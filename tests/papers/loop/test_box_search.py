@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from papers.loop.theory import box_search
 
@@ -18,11 +17,3 @@ def test_a_bowl_inside_at_an_edge_and_in_a_corner():
 
     expected = [0, 1, 1 + 2 * 9]
     np.testing.assert_allclose(box_search.minimum(bowl, SIDES, SIDES), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("narrow", [1e2, 1e4])
-def test_a_narrow_valley_along_the_diagonal(narrow):
-    def valley(s, t):
-        return (s + t - 2.3) ** 2 * narrow + (s - t - 0.4) ** 2
-
-    np.testing.assert_allclose(box_search.minimum(valley, SIDES, SIDES), 0, atol=1e-9)

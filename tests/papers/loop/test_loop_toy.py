@@ -35,34 +35,6 @@ def test_loop_is_the_least_and_one_end_the_largest():
     assert four[0, 2, 4].item() == pytest.approx(by_hand.item(), abs=1e-6)
 
 
-def test_pairs_are_disjoint_and_of_one_class():
-    first, second = loop_toy._pairs(torch.Generator().manual_seed(0))
-    assert len(set(first.tolist()) | set(second.tolist())) == loop_toy.CLASSES * loop_toy.PAIRS
-    assert torch.equal(first // loop_toy.PER_CLASS, second // loop_toy.PER_CLASS)
-
-
-def test_adam_is_torchs():
-    start = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theirs], lr=loop_toy.RATE)
-    moments = [(torch.zeros_like(ours), torch.zeros_like(ours))]
-    for step in range(1, 6):
-        for parameter in (ours, theirs):
-            parameter.grad = None
-            (parameter**2 * step).sum().backward()
-        optimizer.step()
-        loop_toy._adam([ours], [ours.grad], moments, step)
-    torch.testing.assert_close(ours, theirs)
-
-
-def test_r_precision_by_hand(monkeypatch):
-    monkeypatch.setattr(loop_toy, "PER_CLASS", 3)
-    x = torch.tensor([[0.0], [0.1], [5.0], [5.1], [5.2], [0.2]])
-    labels = torch.tensor([0, 0, 0, 1, 1, 1])
-    # the two nearest: of 0: 0.1 and 0.2; of 0.1: 0 and 0.2; of 5.0: 5.1 and 5.2; and so on
-    assert loop_toy._r_precision(x, labels) == pytest.approx((1 + 1 + 0 + 1 + 1 + 0) / 12)
-
-
 def test_training_groups_the_classes_and_the_arms_start_alike():
     runs = loop_toy.runs()
     by_arm = {arm: [run for run in runs if run.arm == arm] for arm in loop_toy.ARMS}

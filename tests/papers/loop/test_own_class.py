@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from papers.loop.theory import own_class, own_class_shares
+from papers.loop.theory import own_class
 
 
 def test_the_flat_counterexample_by_scipy():
@@ -53,25 +53,3 @@ def test_the_counterexamples_on_the_sphere(make):
     assert end > 0.3
     assert middle < -0.3
     assert own_class.leaves(example.first, example.second, example.start[None], example.end[None], True)[0]
-
-
-def test_leaves_finds_a_short_excursion_and_only_that():
-    first, second = own_class.gaussian(np.zeros(2), np.eye(2)), own_class.gaussian(np.array([2.0, 0.0]), np.eye(2))
-    start = np.array([[0.9, 0.0], [-1.0, 0.0], [0.0, 5.0]])
-    end = np.array([[1.1, 0.0], [0.9, 1.0], [0.99, -5.0]])
-    np.testing.assert_array_equal(own_class.leaves(first, second, start, end, False), [True, False, False])
-
-
-@pytest.mark.parametrize("size", [2, 3, 6])
-def test_shares(size):
-    found = own_class_shares.shares(size, scenes=25, seed=size)
-    for share in found:
-        if share.conditions:
-            assert share.leaving == 0
-            assert share.pairs > 300
-    by = {(share.laws, share.samples): share.leaving for share in found}
-    assert by["equal eigenvalues", "own side"] > 0.005
-    assert by["equal covariances", "all"] > 0.1  # samples on the other side
-    assert by["equal covariances, boundary off the centre", "own side"] > 0.005
-    if size == 3:
-        assert by["rotations of one law", "own side"] > 0.005

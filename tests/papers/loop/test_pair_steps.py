@@ -8,8 +8,7 @@ import torch
 
 from dml.losses import geodesic
 from papers.loop.theory import cases as arc_cases
-from papers.loop.theory import gradients as loop_gradients
-from papers.loop.theory import pair_choices, pair_steps, random_arcs
+from papers.loop.theory import pair_steps, random_arcs
 from papers.loop.theory.random_arcs import Arcs
 
 
@@ -75,22 +74,3 @@ def test_rates_are_those_of_a_small_step(form, case):
 def test_closest_points_always_meet_the_criteria_to_first_order(form, spread, size):
     arcs = arcs_apart(size, 2000, size, spread)
     assert pair_steps.rates(arcs, pair_steps.closest(arcs), form).good.all()
-
-
-def test_the_closest_of_ends_and_middles_need_not():
-    rows = {row.rule: row for row in pair_choices.compare(random_arcs.uniform(np.random.default_rng(4), 2000, 16))}
-    assert rows["closest of the nine"].kept < 0.95
-    assert rows["closest points of the arcs"].good == 1
-    assert rows["closest points of the arcs"].better < rows["closest of the nine"].better
-    assert rows["x1 and y1"].good < 0.6
-    assert rows["farthest of the nine"].better > 0.9
-
-
-@pytest.mark.parametrize("size", [3, 16, 64])
-def test_printed_gradients_are_those_of_squared_distances(size):
-    found = {(a.formula, a.loss): a for a in loop_gradients.compare(size, 1000, seed=size)}
-    for same in ("squared", "plain"):
-        assert found[same, same].largest < 1e-5
-        assert found[same, same].median < 1e-7
-    assert found["squared", "plain"].median > 0.3
-    assert found["plain", "squared"].median > 0.3

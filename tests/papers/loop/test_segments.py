@@ -9,8 +9,6 @@ import torch
 from dml.losses import geodesic
 from papers.loop.theory import segments
 
-KINDS = tuple(segments.degenerate(np.random.default_rng(0), 1, 3))
-
 
 @pytest.mark.parametrize("size", [1, 2, 3, 16])
 def test_random_segments(size):
@@ -19,13 +17,6 @@ def test_random_segments(size):
     np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-10)
     if size == 3:
         assert (np.bincount(case, minlength=9) > 0).all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_degenerate_segments(kind):
-    ends = segments.degenerate(np.random.default_rng(1), 200, 3)[kind]
-    distance, _ = segments.nine_cases(ends)
-    np.testing.assert_allclose(distance**2, segments.searched(ends) ** 2, atol=1e-10)
 
 
 def test_the_same_as_the_losses():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from dml.report.claims import NO_SEED, break_points, slope
+from dml.report.claims import break_points, slope
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
 UP = [4.0, 5.0, 6.0, 5.5, 4.5]
@@ -21,16 +21,6 @@ def test_the_effect_is_paired_over_seeds(verdicts, claim):
     assert verdict.p == pytest.approx(expected.pvalue)
 
 
-def test_only_seeds_that_all_cells_finished_count(verdicts, claim):
-    def alter(frame):
-        return frame[~((frame["positives"] == "easy") & (frame["seed"] == 4))]
-
-    (verdict,) = verdicts([claim()], UP, alter)
-    assert verdict.effects[0].seeds == 4
-    (verdict,) = verdicts([claim()], UP, lambda frame: frame[frame["positives"] == "easy"])
-    assert (verdict.word, verdict.reason) == ("not tested", NO_SEED)
-
-
 def test_the_effect_of_a_seed_is_the_mean_over_pairs(verdicts, claim):
     def alter(frame):
         frame.loc[(frame["rate"] == 0.4) & (frame["positives"] == "easy"), "test/fine/recall@1"] += 0.1
@@ -38,19 +28,6 @@ def test_the_effect_of_a_seed_is_the_mean_over_pairs(verdicts, claim):
 
     (verdict,) = verdicts([claim()], UP, alter, rates=(0.0, 0.4))
     assert verdict.effects[0].mean == pytest.approx(10.0)
-
-
-def test_a_slope_over_names_that_stand_for_numbers(verdicts, claim):
-    def alter(frame):
-        both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
-        frame.loc[both, "test/fine/recall@1"] += 0.06
-        return frame
-
-    def grows(results):
-        yield slope(results, "loss", EASY, RANDOM, values={"triplet": 1, "margin": 3}, fixed="known truth")
-
-    (verdict,) = verdicts([claim(grows)], UP, alter, losses=("triplet", "margin"))
-    assert verdict.effects[0].mean == pytest.approx(3.0)  # 6 points over 2 units
 
 
 def test_the_slope_of_a_difference(verdicts, claim):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from dml import audit, models
 from dml.audit import images as inputs
 from dml.audit.images import Audited
-from dml.audit.training import TrainedVectors, in_process, over_ray
+from dml.audit.training import TrainedVectors, in_process
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
@@ -193,27 +193,3 @@ def test_an_interrupted_training_resumes_and_finished_networks_are_not_trained_a
     assert parts[0][0] > 10, "from the checkpoint"
     assert parts[-1] == [40, 40]
     assert not learner(place, folder="interrupted", run=lambda works: pytest.fail("trained"))(observed)[0].flags.owndata
-
-
-def test_the_section_chooses_the_cell(place):
-    assert learner(place).cell.loss.name == "triplet"
-    chosen = learner(place, section=AuditSection(trained={"loss": "softmax"}))
-    assert chosen.cell.loss.name == "softmax"
-    assert chosen.digest != learner(place).digest
-    assert learner(place).digest == learner(place).digest
-    others = study(evaluation={"metrics": ["recall@1"]}, noise=[{"name": "uniform", "rates": [0.1]}])
-    assert learner(place, others).digest == learner(place).digest, "noise and scores decide nothing here"
-    longer = study(training={**CONTENT["training"], "steps": 41})
-    assert learner(place, longer).digest != learner(place).digest
-
-
-def test_ray_trains_the_same_networks(place, observed, embeddings):
-    of = study()
-    try:
-        found = learner(place, of, folder="ray", run=over_ray(of.resources))(observed)
-    finally:
-        import ray
-
-        ray.shutdown()
-    for one, expected in zip(found, embeddings, strict=True):
-        np.testing.assert_array_equal(one, expected)

@@ -95,12 +95,6 @@ def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_
     assert "random images" in found.basis
 
 
-def test_resources_decide_how_many_trials_run_at_once(tmp_path):
-    assert cost(tmp_path, resources={"cpus_per_trial": 2}).slots == 1
-    assert cost(tmp_path, resources={"cpus_per_trial": 0.5}).slots == 4
-    assert cost(tmp_path, resources={"cpus_per_trial": 0.5, "concurrent": 3}).slots == 3
-
-
 def store_trial(tmp_path, packed="p", seconds=50.0, stop_at=None, **training):
     """A finished trial of 100 steps, or of fewer."""
     study = Study(**{**STUDY, "training": {**STUDY["training"], **training}})
@@ -142,14 +136,6 @@ def test_trials_that_stopped_early_do_not_make_steps_slow(tmp_path, timed):
     assert found.trial_seconds == pytest.approx(120.0 + costs.OVERHEAD)
 
 
-def test_what_was_timed_once_is_remembered_for_the_same_trials(tmp_path, timed):
-    pack(tmp_path)
-    first, again = cost(tmp_path), cost(tmp_path)
-    assert (first, len(timed)) == (again, 2)
-    cost(tmp_path, training={**STUDY["training"], "embedding_size": 7})
-    assert len(timed) == 4
-
-
 def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
     study = Study(**STUDY)
     kept = kept_models(study, {"digits": {"height": 8, "width": 8, "channels": 1}})
@@ -187,16 +173,3 @@ def test_a_step_that_fails_leaves_the_time_open(tmp_path, monkeypatch):
         "study: 2 cells, 16 trials (10 to tune, 6 to confirm); time not known: a step could not be timed: "
         "IndexError: list index out of range (loss 'triplet', backbone 'mlp'); "
     )
-
-
-def test_a_study_whose_trials_are_all_stored_is_not_timed(tmp_path, monkeypatch, timed):
-    monkeypatch.setattr(estimating, "is_prepared", lambda *_: True)
-    monkeypatch.setattr(estimating, "_stored", lambda *_: 16)
-    found = cost(tmp_path)
-    assert timed == []
-    assert found.lines() == [
-        "study: 2 cells, 16 trials (10 to tune, 6 to confirm), 16 of them done already; nothing to train"
-    ]
-    monkeypatch.setattr(estimating, "_stored", lambda *_: 12)
-    found = cost(tmp_path)
-    assert found.seconds == pytest.approx(found.trial_seconds * 4 / 2)

@@ -88,17 +88,6 @@ def test_trials_with_one_key_run_once(toy_study, tmp_path):
     assert len(list(plan.ended())) == 8 + 2
 
 
-def test_a_failed_trial_fails_alone(toy_study, tmp_path):
-    plan, _ = start(toy_study(), TrialStore(tmp_path))
-    broken = plan.take()
-    plan.end(broken.id, Outcome(FAILED, error="a traceback"))
-    finish(plan)
-    rows = {identity(job): outcome for job, outcome in plan.ended()}
-    assert len(rows) == 10
-    assert rows.pop(identity(broken)).error == "a traceback"
-    assert all(outcome.status == FINISHED for outcome in rows.values())
-
-
 def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
     plan, _ = start(toy_study(), TrialStore(tmp_path))
     while not plan.finished:
@@ -125,11 +114,3 @@ def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
     assert identity(finish(again)[0]) == identity(unlucky)
     rows = {identity(job): outcome.status for job, outcome in again.ended()}
     assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]
-
-
-@pytest.mark.parametrize("scores", [{}, {"validation/fine/recall@1": float("nan")}])
-def test_a_trial_without_its_objective_failed(toy_study, tmp_path, scores):
-    plan, ended = start(toy_study(), TrialStore(tmp_path))
-    plan.end(plan.take().id, Outcome(FINISHED, scores))
-    assert ended[0][1].status == FAILED
-    assert "validation/fine/recall@1" in ended[0][1].error
