@@ -1,7 +1,5 @@
 """What all tests share: the golden files, which pin the numbers of every part, and the servers of `tests/servers`."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Whatever takes embeddings, labels or tuples leaves them as they are, and names what it cannot take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

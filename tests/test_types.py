@@ -1,7 +1,5 @@
 """The spelling of score keys, which columns on disk and keys in YAML have."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.types import ScoreKey

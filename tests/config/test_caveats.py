@@ -1,7 +1,5 @@
 """What is said beside scores: what was chosen on correct labels, and what training and test images share."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import study_from

@@ -1,7 +1,5 @@
 """The section `compare`: which cells are paired, and for each mistake an error with line and choices."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`filters`: an axis of a study, in its cells, specs, keys, searches and claims."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import ConfigError

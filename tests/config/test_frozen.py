@@ -1,7 +1,5 @@
 """`training.frozen`, `training.head` and sources of vectors: what a study may say of them."""
 
-from __future__ import annotations
-
 from dml.config.loading import record, recorded
 from dml.sweep.inputs.vectors import frozen_trainings
 from dml.sweep.plan import keys, specs

@@ -1,7 +1,5 @@
 """The names of settings in a file, in cells and in digests."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 import yaml

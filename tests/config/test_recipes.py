@@ -1,7 +1,5 @@
 """Recipes fill what a study leaves open, and refuse settings that contradict them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

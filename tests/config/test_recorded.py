@@ -1,7 +1,5 @@
 """The study as it ran comes back from its results, with today's title."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

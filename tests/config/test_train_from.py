@@ -1,7 +1,5 @@
 """`training.train_from` and `training.views`: what a study may say of them, and what decides such a trial."""
 
-from __future__ import annotations
-
 from dml.sweep.inputs.vectors import frozen_trainings, stored_trainings
 from dml.sweep.plan import keys, specs
 from dml.types import TrainingSpec

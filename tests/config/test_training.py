@@ -1,7 +1,5 @@
 """The section `training`: settings that contradict each other, and which of them can be searched and varied."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

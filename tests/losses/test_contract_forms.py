@@ -1,7 +1,5 @@
 """Every loss: the forms of tuples, what miners of pytorch-metric-learning return, and losses of other packages."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Every loss: what it says of itself, what it logs, learns, saves and rejects."""
 
-from __future__ import annotations
-
 import inspect
 import math
 

@@ -1,7 +1,5 @@
 """Every loss: finite values and gradients, zero where there is nothing to compare, the same for any order."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Arcs and segments against a minimisation by grid and zoom, with frames in extended precision."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lifted hinge and its variant with the farthest positive, against loops over pairs and samples."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The memory of pair losses: against the loss of one batch whose anchors are its first rows, and in checkpoints."""
 
-from __future__ import annotations
-
 import copy
 import io
 

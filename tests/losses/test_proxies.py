@@ -1,7 +1,5 @@
 """Losses with learned centres of classes: each against a loop, and against pytorch-metric-learning."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Pairs and hardest distances against loops over samples, with the closest points found by scipy."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Each study of the repository: it loads, its claims are the papers', and docs/studies-of-the-papers.md lists it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stage `versions`: which files count for which stage, and what a change in one of them reruns."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

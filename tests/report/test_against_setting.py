@@ -1,7 +1,5 @@
 """What the report shows of settings that vary: figures, labels, columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from synthetic import KEY

@@ -1,7 +1,5 @@
 """Results say what ran: the study's file may have changed since, and gives the title, the claims and the report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whether a curve still rises at its end, on curves of known shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Snapshots: what is published is what was measured, whole and small; and what has changed is said."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, and none is there twice.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The theory page's section on the histogram loss, and its cost."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.report.page.blocks import Table

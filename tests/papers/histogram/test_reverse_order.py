@@ -1,7 +1,5 @@
 """The histogram loss as an estimate: brute force over quadruplets, differences, and the losses' implementation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The search over a rectangle on functions whose least value is known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from papers.loop.theory import box_search

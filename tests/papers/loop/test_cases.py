@@ -1,7 +1,5 @@
 """LoOp's nine cases against a search that uses none of its formulas, and against the losses' implementation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

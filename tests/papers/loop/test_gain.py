@@ -1,7 +1,5 @@
 """Random arcs, and LoOp's gain over the nearest ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

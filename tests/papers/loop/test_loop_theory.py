@@ -1,7 +1,5 @@
 """The theory page's sections on LoOp: verdicts come from the numbers, and change when the numbers do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """LoOp's toy: its distances, its data, and what training changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """LoOp's proposition 1: its counterexamples, and the conditions under which it holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal

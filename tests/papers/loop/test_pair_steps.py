@@ -1,7 +1,5 @@
 """LoOp's gradients and what a step along them does, against autograd, differences and finite steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

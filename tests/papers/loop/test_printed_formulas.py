@@ -1,7 +1,5 @@
 """The signs of LoOp's interior case."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from papers.loop.theory import cases as arc_cases

@@ -1,7 +1,5 @@
 """The nine cases between segments against a search, a convex solver and the losses' implementation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

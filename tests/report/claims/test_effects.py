@@ -1,7 +1,5 @@
 """What a claim measures: differences, slopes, break points and shares, paired over seeds."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 

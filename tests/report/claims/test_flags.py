@@ -1,7 +1,5 @@
 """Comparisons that decide nothing, on results with a known truth."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Claims as the pages show them."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """How many trials fit on nodes, and what a study is told if none does."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import ResourcesSection

@@ -1,7 +1,5 @@
 """Calls in Ray's workers: their results, their errors, and a worker that dies."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """The time that a sweep still takes, with a clock that the tests set."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.sweep.progress.display import Remaining

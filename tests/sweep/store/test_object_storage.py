@@ -1,7 +1,5 @@
 """Trials in a real S3-compatible storage: what it loses, refuses or delays, with one message each."""
 
-from __future__ import annotations
-
 import re
 import threading
 
