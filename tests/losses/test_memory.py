@@ -59,6 +59,21 @@ def test_the_loss_is_that_of_the_batch_beside_the_earlier_samples(check, name, s
             seen.append((x, y))
 
 
+def test_histogram_of_a_memory(check):
+    loss = dml.losses.build("histogram", memory={"size": 9, "warm_up": 0})
+    (x, y), (z, w) = batches(check, 2)
+    loss(x, y)
+    value = loss(z, w)
+    a, b = torch.nn.functional.normalize(z), torch.nn.functional.normalize(x)
+    s = torch.cat((a @ a.T, a @ b.T), 1)
+    same = w[:, None] == torch.cat((w, y))
+    other = ~same
+    same[:, : len(w)].fill_diagonal_(False)
+    nodes = torch.linspace(-1, 1, 201, dtype=x.dtype)
+    of = [(1 - (s[m][:, None] - nodes).abs() * 100).clamp(min=0).mean(0) for m in (same, other)]
+    torch.testing.assert_close(value, (of[1] * of[0].cumsum(0)).sum())
+
+
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_restored_state_continues_bit_for_bit(check, at):
     made = lambda: dml.losses.build("info_nce", memory={"size": 20, "warm_up": 1})  # noqa: E731
