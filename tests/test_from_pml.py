@@ -46,23 +46,6 @@ def test_its_trainer_trains_with_a_loss_and_a_miner_of_ours():
     assert after > before + 0.1, (before, after)
 
 
-@pytest.mark.parametrize(("positives", "negatives"), [("easy", "hard"), ("all", "semihard_random")])
-def test_a_loss_of_each_library_takes_the_tuples_of_both(batch, positives, negatives):
-    from pytorch_metric_learning import distances, losses, miners, reducers
-
-    embeddings, labels = batch
-    theirs = losses.TripletMarginLoss(0.2, distance=distances.LpDistance(), reducer=reducers.MeanReducer())
-    ours = dml.losses.Triplet(margin=0.2, reduction="mean")
-    for tuples in (
-        dml.miners.build(positives=positives, negatives=negatives)(embeddings, labels),
-        miners.BatchHardMiner()(embeddings, labels),
-    ):
-        assert len(tuples[0])
-        assert float(ours(embeddings, labels, tuples)) == pytest.approx(
-            float(theirs(embeddings, labels, tuples)), rel=1e-5
-        )
-
-
 def adapter(mine):
     space = {"torch": torch}
     exec(ADAPTER, space)

@@ -51,24 +51,6 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
 
 
-def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
-    folder = tmp_path / "odd"
-    shutil.copytree(photos, folder)
-    (folder / "kind0/bad.png").write_bytes(b"no image")
-    shutil.copy(folder / "kind1/0.png", folder / "kind2/copy.png")
-    for number in range(1, 8):
-        (folder / f"kind5/{number}.png").unlink()
-    done = dml("new", "odd", folder)
-    assert "1 class with a single image, which has no positive: kind5" in done.out
-    assert (
-        "1 image cannot be decoded: kind0/bad.png (not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image)"
-        in done.out
-    )
-    assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
-    assert "1 image in several classes, so labels are wrong" in done.out
-    assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
-
-
 def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
     """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
     folder = tmp_path / "odd"

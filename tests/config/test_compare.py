@@ -1,6 +1,5 @@
 """The section `compare`: which cells are paired, and for each mistake an error with line and choices."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -73,17 +72,3 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
         assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
-
-
-def test_the_example_of_the_documentation_is_valid(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
-    (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("compare:"))
-    base = """\
-title: A study
-datasets: [digits]
-losses: [triplet, margin]
-positives: [random, easy]
-negatives: [random]
-noise: [{name: uniform, rates: [0.0, 0.2, 0.4]}]
-"""
-    assert load(tmp_path, block, base).compare

@@ -3,7 +3,7 @@
 import pytest
 
 from dml.config import ConfigError
-from dml.config.compare import attribute, check_matching
+from dml.config.compare import attribute
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform
@@ -87,20 +87,6 @@ def test_a_key_contains_the_filter_its_settings_and_version(study):
     assert keys.versions(build(made, cells[1]))["filters.prism"] == 1
     default = study("filters: [none, prism, {name: prism, settings: {window: 30}}, {name: prism_vmf}]").cells()[6]
     assert keys.key(build(made, cells[1])) == keys.key(build(made, default))
-
-
-def test_comparisons_name_filters(study):
-    cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
-    assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
-    assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
-    assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
-    study("""filters: [none, prism]  # with an estimated rate
-compare:
-  - {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
-""")
-    entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
-    with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
-        study(f"reference_values: [{entry}]")
 
 
 def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):

@@ -39,35 +39,6 @@ def test_every_value_is_filled_in_and_each_can_be_replaced(study, name):
     assert own.training.optimizer == "adamw"
 
 
-VIT = {"patch_size": 8, "embed_dim": 8, "depth": 2, "num_heads": 2}
-NETWORKS = [
-    ({"name": "timm", "settings": {"name": "vit_tiny_patch16_224", "arguments": VIT}}, "blocks.1", True),
-    ({"name": "timm", "settings": {"name": "convnext_atto"}}, "stages.3", True),
-    ({"name": "torchvision", "settings": {"name": "swin_t"}}, "features.7", True),
-    ({"name": "timm", "settings": {"name": "resnet10t"}}, "layer4", False),
-    ({"name": "mobilenet_v1", "settings": {"width": 0.25}}, "blocks.3.3", False),
-]
-
-
-@pytest.mark.parametrize(("backbone", "block", "has_own"), NETWORKS)
-@pytest.mark.parametrize("name", LAYER_NORM)
-def test_networks_with_layer_norm_have_values_of_their_own(name, backbone, block, has_own):
-    if backbone["name"] == "timm":
-        pytest.importorskip("timm")
-    own = {"train_from": block} if name == "partial" else {}
-    found = Study(
-        title="t", datasets=["digits"], losses=["softmax"], recipe=name, training={"backbone": backbone, **own}
-    )
-    for setting, (value, source) in (LAYER_NORM if has_own else RECIPES)[name].items():
-        section, _, key = setting.partition(".")
-        assert source
-        have = getattr(getattr(found, section), key)
-        assert (list(have) == list(value)) if key == "search" else have == value, setting
-    assert (found.training.clip_norm, found.training.clip_value) == (
-        (3.0, None) if has_own else (None, {"partial": None, "finetune": 10.0}[name])
-    )
-
-
 def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
     """Rate, decay, the rate of a loss's own parameters, and when to stop; what is set by hand is not searched."""
     plain = study("")
@@ -93,16 +64,6 @@ def test_own_is_the_range_that_a_part_states(study):
     ):
         with pytest.raises(ConfigError, match=message):
             study(more)
-
-
-def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
-    assert study("recipe: finetune\ntraining: {head: mlp}").training.head_start == "random"
-    assert study("recipe: finetune\ntraining: {head: none}").training.head_learning_rate is None
-    assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
-    found = study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search
-    assert list(found) == ["weight_decay", "loss_learning_rate"]
-    assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
-    assert study("recipe: scratch\ntraining: {steps: 5}").training.warmup_steps == 0
 
 
 def test_the_docs_list_every_value_and_its_source():

@@ -1,11 +1,10 @@
 """Embedding: order, precision, modes."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dml.evaluation import embed, embed_images
+from dml.evaluation import embed
 
 
 def network():
@@ -52,22 +51,3 @@ def test_mixed_precision_gives_float32_near_the_exact():
 def test_errors(model, batches, count, precision, message):
     with pytest.raises(ValueError, match=message):
         embed(model, batches, count, precision=precision)
-
-
-def augment(images, training, generator=None):
-    assert images.dtype == torch.uint8
-    assert not training
-    return images.float() / 255
-
-
-@pytest.mark.parametrize(("side", "expected"), [(2, [20]), (512, [2] * 10), (2048, [1] * 20)])
-def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
-    images = np.broadcast_to(np.uint8(1), (20, side, side, 3))
-    sizes: list[int] = []
-
-    def model(pixels):
-        sizes.append(len(pixels))
-        return torch.ones(len(pixels), 1)
-
-    embed_images(model, images, augment=augment)
-    assert sizes == expected

@@ -83,15 +83,6 @@ def test_what_another_packages_loss_learns_is_a_parameter_and_is_filled_in():
     assert loss.loss.margin == 0.2
 
 
-def test_tuples_make_no_difference_if_it_uses_none(check, case):
-    loss = case.build()
-    if loss.uses_tuples:
-        pytest.skip("uses tuples")
-    x, y = check.contract_batch()
-    for tuples in check.in_all_forms(y).values():
-        assert torch.equal(loss(x, y, tuples), loss(x, y))
-
-
 @pytest.mark.parametrize(
     "lists",
     [

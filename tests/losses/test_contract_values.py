@@ -107,8 +107,8 @@ def test_no_miner_hides_that_embeddings_are_not_finite(check, case, bad):
     x, loss = NOT_FINITE[bad](x), case.build()
     tuples = mined(check, bad)
     assert bad != "all" or any(not len(chosen[0]) for chosen in tuples.values())
-    for name, chosen in tuples.items():
-        value, _ = check.run(loss, x, y, chosen)
+    for name in random.Random(str(case)).sample(sorted(tuples), 12):  # of some 60
+        value, _ = check.run(loss, x, y, tuples[name])
         assert value.isnan(), name
 
 

@@ -205,36 +205,3 @@ def test_gradient_at_distance_zero_is_zero():
     geodesic.arcs(x1, x2, x1, y1).distance.diagonal().sum().backward()
     for z in (x1, x2, y1):
         assert z.grad.abs().max() < 1e-6
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 8, 128])
-def test_random_segments(size):
-    for spread in (None, 0.1):
-        ends = quadruple(11, 20, size, spread, unit=False)
-        found = geodesic.segments(*ends)
-        expected = numerical_segments(*(z.numpy() for z in ends))
-        assert np.abs(found.distance.numpy() - expected).max() < 1e-6
-        k1, k2 = found.first[..., None], found.second[..., None]
-        p1 = (1 - k1) * ends[0][:, None] + k1 * ends[1][:, None]
-        p2 = (1 - k2) * ends[2] + k2 * ends[3]
-        torch.testing.assert_close((p1 - p2).norm(dim=2), found.distance, atol=1e-6, rtol=1e-6)
-        within1, within2 = (k1 > 0) & (k1 < 1), (k2 > 0) & (k2 < 1)
-        kinds = torch.where(within1, torch.where(within2, 0, 3), torch.where(within2, 1, 5)).squeeze(2)
-        first_of_kind = torch.tensor([0, 1, 1, 3, 3, 5, 5, 5, 5])
-        assert torch.equal(first_of_kind[found.case], kinds)
-        if size == 3 and spread is None:
-            assert (torch.bincount(found.case.flatten(), minlength=9) > 0).all()
-
-
-def test_degenerate_segments():
-    x1, x2, y1, y2 = quadruple(12, 8, 3, unit=False)
-    shift = torch.tensor([0.0, 0.0, 2.0], dtype=torch.float64)
-    for ends in (
-        [x1, x1, y1, y2],
-        [x1, x1, y1, y1],
-        [x1, x2, x1 + shift, x2 + shift],
-        [x1, x2, x1, x2],
-        [x1, x2, x2, x1],
-    ):
-        expected = numerical_segments(*(z.numpy() for z in ends))
-        assert np.abs(geodesic.segments(*ends).distance.numpy() - expected).max() < 1e-6

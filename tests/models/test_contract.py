@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from dml import discovery, models
-from dml.data import augment
 
 NAMES = discovery.names("dml.models")
 SIZE = 32
@@ -50,38 +49,6 @@ def test_every_parameter_gets_a_gradient(name):
     network = models.build(name, embedding_size=5, channels=channels, image_size=SIZE, **settings)
     network(torch.randn(4, channels, SIZE, SIZE)).sum().backward()
     assert all(parameter.grad is not None for parameter in network.parameters())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_without_weights_nothing_is_expected_of_the_pixels(name):
-    settings = small(name)
-    assert models.find(name).statistics(**settings) is None
-    assert models.find(name).pixels(**settings) is None
-    assert models.find(name).without_weights(settings) == settings
-    assert models.find(name).check_installed(settings) is None
-    assert models.find(name).without_weights({"other": 1})["other"] == 1
-
-
-WITH_WEIGHTS = {
-    "torchvision": {"name": "mobilenet_v2"},
-    "timm": {"name": "resnet18"},
-    "mobilenet_v1": {"weights": "x.pth"},
-    "side_by_side": {"backbones": ["efficientnet_lite0", {"name": "small_conv"}]},
-}
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("efficientnet") or name in WITH_WEIGHTS])
-def test_weights_say_their_pixels_and_their_statistics(name):
-    part, settings = models.find(name), WITH_WEIGHTS.get(name, {})
-    own, statistics = part.pixels(**settings), part.statistics(**settings)
-    assert own.side in (224, 240, 260)
-    assert own.interpolation in ("bilinear", "bicubic")
-    assert 0.8 < own.crop <= 1
-    assert statistics is not None
-    normalization = {"channels": 3, "normalization": statistics}
-    white = augment.build("none", **normalization)(torch.full((1, 3, 4, 4), 255, dtype=torch.uint8), training=False)
-    expected = (1 - torch.tensor(statistics["mean"])) / torch.tensor(statistics["std"])
-    torch.testing.assert_close(white[0, :, 0, 0], expected.expand(3))
 
 
 class Foreign(nn.Module):

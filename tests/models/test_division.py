@@ -161,22 +161,6 @@ def test_steps_are_those_of_the_whole_network_with_fixed_lower_blocks(name):
     assert any(not torch.equal(ours[key], start[key]) for key in start)
 
 
-def test_only_the_upper_blocks_are_trained():
-    network = FromBlock(build("torchvision", {"name": "mobilenet_v2", **OFFLINE}), "features.14", SHAPE)
-    features = network.backbone.network.features
-    assert {index for index in range(19) if any(p.requires_grad for p in features[index].parameters())} == {
-        *range(14, 19)
-    }
-    before = copy.deepcopy(network.state_dict())
-    network.train()
-    assert [block.training for block in (features[13], features[14])] == [False, True]
-    network(torch.randn(4, 96, 4, 4)).sum().backward()
-    changed = {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
-    assert changed
-    assert all(int(key.split(".")[3]) >= 14 for key in changed)
-    assert all((p.grad is not None) == p.requires_grad for p in network.parameters())
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "block", "message"),
     [

@@ -1,7 +1,5 @@
 """Backbones with weights from a file: what fits is loaded, what does not fit is named."""
 
-import copy
-import importlib
 import os
 from pathlib import Path
 
@@ -120,25 +118,6 @@ def test_the_names_of_a_networks_first_authors(tmp_path):
         backbone(tmp_path / "other.pth", "timm", image_size=32, name=name, arguments=VIT)
 
 
-def test_torchvisions_vision_transformer_at_another_size(tmp_path):
-    from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
-
-    small = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "mlp_dim": 8}
-    torch.manual_seed(4)
-    made = VisionTransformer(image_size=64, patch_size=16, **small).eval()
-    larger = VisionTransformer(image_size=96, patch_size=16, **small).eval()
-    larger.load_state_dict(interpolate_embeddings(96, 16, made.state_dict()))
-    larger.heads = nn.Identity()
-    resized = copy.deepcopy(made)
-    part = importlib.import_module("dml.models.torchvision")
-    part._resize(resized, 96)
-    resized.heads = nn.Identity()
-    images = torch.randn(2, 3, 96, 96)
-    assert torch.equal(resized(images), larger(images))
-    state = part._for_size(resized, dict(made.state_dict()))
-    assert torch.equal(state["encoder.pos_embedding"], larger.encoder.pos_embedding)
-
-
 def test_what_does_not_fit_is_named_and_counted(tmp_path):
     state = network("squeezenet1_1").state_dict()
     changed = {k: w for k, w in state.items() if k not in ("features.0.bias", "features.0.weight")}
@@ -211,27 +190,6 @@ def test_a_file_that_changed_since_the_plan_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
         part(**settings)
     assert models.with_files("torchvision", settings)["weights"]["sha256"] != settings["weights"]["sha256"]
-
-
-@pytest.mark.parametrize("part", ["torchvision", "timm", "mobilenet_v1"])
-def test_statistics_of_weights_from_a_file(part):
-    if part == "timm":
-        pytest.importorskip("timm")
-    found, chosen = models.find(part), {} if part == "mobilenet_v1" else {"name": "mobilenetv2_100"}
-    if part == "torchvision":
-        chosen = {"name": "mobilenet_v2"}
-    imagenet = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
-    assert found.statistics(**chosen, weights="x.pth") == imagenet
-    assert found.statistics(**chosen, weights="x.pth", mean=0.5, std=[0.1, 0.2, 0.3]) == {
-        "mean": [0.5],
-        "std": [0.1, 0.2, 0.3],
-    }
-    assert found.statistics(**chosen, weights="x.pth", mean=0.5) == {**imagenet, "mean": [0.5]}
-    offline = found.without_weights({**chosen, "weights": "x.pth", "mean": 0.5, "std": 0.5})
-    assert "weights" not in offline
-    assert found.statistics(**offline) == {"mean": [0.5], "std": [0.5]}
-    with pytest.raises(ValueError, match="mean and std go together"):
-        found.statistics(**{**offline, "std": None})
 
 
 # Real weights, of which the README beside them says how they load.

@@ -34,20 +34,6 @@ def test_of_torchvisions_networks(name):
     check(network, 3, 224, "meta")
 
 
-@pytest.mark.parametrize("side", [48, 64, 40])
-@pytest.mark.parametrize(
-    ("backbone", "name"),
-    [
-        *(("timm", "vit_tiny_patch16_224"), ("timm", "swin_tiny_patch4_window7_224"), ("torchvision", "vit_b_16")),
-        *(("timm", "vit_pwee_patch16_reg1_gap_256"), ("timm", "xcit_nano_12_p16_224")),
-    ],
-)
-def test_networks_of_one_size_are_built_for_that_of_the_images(backbone, name, side):
-    with torch.device("meta"):
-        network = models.build(backbone, embedding_size=4, image_size=side, name=name, pretrained=False)
-    check(network, 3, side, "meta")
-
-
 @pytest.mark.parametrize(
     ("backbone", "settings", "side", "message"),
     [

@@ -1,7 +1,5 @@
 """The process beside a sweep: whatever becomes of it, the sweep is as without it."""
 
-import sys
-
 import pytest
 
 from dml.pipeline.syncing import Place, syncing
@@ -20,15 +18,3 @@ def test_a_process_that_fails_fails_nothing(nowhere, capfd):
     with syncing(nowhere):
         pass
     assert "pipelines/studies/nothing.yaml" in capfd.readouterr().err
-
-
-def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkeypatch, capfd):
-    monkeypatch.setenv("DML_TRACKING", "off")
-    with syncing(nowhere):
-        pass
-    with monkeypatch.context() as patch:
-        patch.delenv("DML_TRACKING")
-        patch.setitem(sys.modules, "mlflow", None)
-        with syncing(nowhere):
-            pass
-    assert capfd.readouterr().err == ""

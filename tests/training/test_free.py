@@ -148,23 +148,3 @@ def test_features_of_files_are_those_of_the_layers_of_their_pixels(tmp_path):
         free.features_of([tmp_path / "broken.png"], "small_conv", side=16)
     with pytest.raises(ValueError, match="expected a list of paths of images, got none"):
         free.features_of([])
-
-
-def test_what_is_no_input_of_a_look_is_named(tmp_path):
-    features, labels = made(mirrored=False)
-    names, vectors = [f"class {label}" for label in labels], {"vectors": features["good"][:, 0]}
-    for call, expected in [
-        (lambda: free.look(vectors, labels), r"'vectors': expected \(n, V, D\)"),
-        (lambda: free.choose(vectors, labels), r"'vectors': expected \(n, V, D\)"),
-        (lambda: free.choose({"good": features["good"][1:]}, labels), "one for each label, got good of 95"),
-        (lambda: free.look(features, labels, folds=1), "folds: expected at least 2, got 1"),
-        (lambda: free.look(features, labels, folds=0), "folds: expected at least 2, got 0"),
-        (lambda: free.look(features, labels, metrics=[]), r"metrics: expected a list.*got \[\]"),
-        (lambda: free.look(features, labels, metrics="map@r"), "metrics: expected a list.*got 'map@r'"),
-        (lambda: free.look(features, [None, *names[1:]]), "expected one label of each image"),
-        (lambda: free.look(features, [np.nan, *labels[1:]]), "expected one label of each image"),
-        (lambda: free.features_of(str(tmp_path)), "expected a list of paths"),
-        (lambda: free.features_of([tmp_path], views="both"), "views: expected one or mirror, got 'both'"),
-    ]:
-        with pytest.raises(ValueError, match=expected):
-            call()

@@ -182,26 +182,6 @@ def test_a_folder_that_would_be_read_in_part_is_refused(names, left_out, splits,
     assert re.search(left_out, chosen.left_out())
 
 
-@pytest.mark.parametrize(
-    ("names", "count"),
-    [
-        ([*classes("a", "b", "c"), "README.md", "a/.DS_Store", "a/@eaDir/0.png/T.png", ".thumbnails/0.png"], 6),
-        (classes("train/a", "train/b", "val/a", "val/b"), 8),
-        (["train-00000.parquet", "train-00001.parquet", "dev.parquet", "dataset_infos.json"], 6),
-        (["x/train/0.parquet", "y/test/0.parquet"], 4),
-        (["a.parquet", "b/c.parquet"], 4),
-    ],
-)
-def test_a_folder_is_read_whole(names, count, tmp_path):
-    pytest.importorskip("datasets")
-    source = write(tmp_path / "own", *names)
-    if "dataset_infos.json" in names:
-        (tmp_path / "own/dataset_infos.json").write_text("{}")
-    source.download(tmp_path / "raw", quiet)
-    assert len(list(source.images(tmp_path / "raw"))) == count
-    assert source.left_out() == ""
-
-
 def test_a_changed_file_is_noticed(tmp_path):
     table("ant", "bee").save_to_disk(str(tmp_path / "own"))
     source = Huggingface(str(tmp_path / "own"))

@@ -106,20 +106,3 @@ def test_the_layout_can_be_chosen(written, tmp_path):
 def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
     with pytest.raises(DataError, match=expected):
         read(Imagefolder(written(*images(*paths))), tmp_path)
-
-
-@pytest.mark.parametrize(
-    "paths",
-    [
-        ("ship/raft", "ship/tug", "train/ant", "train/bee"),
-        ("train/ant", "train/bee", "train/cow", "train/dog"),
-        ("test/a", "test/b", "val/a", "val/b"),
-    ],
-)
-def test_a_class_called_train_is_no_split(paths, written, tmp_path):
-    """Vehicles. Their folders keep what they were packed as."""
-    source = Imagefolder(written(*images(*paths)))
-    index, text = read(source, tmp_path)
-    assert index["fine_name"].unique().tolist() == list(paths)
-    assert "read as splits" not in text
-    assert set(source.options) == {"root", "table", "test_share", "disjoint"}

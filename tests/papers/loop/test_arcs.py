@@ -6,8 +6,6 @@ import torch
 from scipy.stats import multivariate_normal
 
 from dml.losses import geodesic
-from dml.report.page.blocks import Table
-from papers.loop.sections.loop_toy import LoopToy
 from papers.loop.theory import box_search, loop_toy, own_class, pair_steps, random_arcs, segments
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import gain as arc_gain
@@ -87,28 +85,6 @@ def test_the_flat_counterexample_by_scipy():
     np.testing.assert_allclose(example.log_ratios(), expected, atol=1e-12)
 
 
-def sphere_grid(n=200_000):
-    """Nearly uniform points (Fibonacci)."""
-    k = np.arange(n) + 0.5
-    z, turn = 1 - 2 * k / n, np.pi * (1 + 5**0.5) * k
-    return np.stack([np.sqrt(1 - z**2) * np.cos(turn), np.sqrt(1 - z**2) * np.sin(turn), z], axis=1)
-
-
-def test_the_laws_on_the_sphere_are_rotations_with_equal_eigenvalues():
-    """The same normalising constant, and covariances with the same eigenvalues, by integration."""
-    example, points = own_class.sphere_counterexample(), sphere_grid()
-    constants, values = [], []
-    for law in (example.first, example.second):
-        weight = np.exp(law.log(points))
-        constants.append(weight.mean())
-        mean = (weight[:, None] * points).sum(0) / weight.sum()
-        centred = points - mean
-        values.append(np.linalg.eigvalsh((weight[:, None] * centred).T @ centred / weight.sum()))
-    assert constants[0] == pytest.approx(constants[1], rel=1e-4)
-    np.testing.assert_allclose(values[0], values[1], rtol=1e-3)
-    assert values[0][2] > 1.5 * values[0][1]  # not round about the mean
-
-
 @pytest.mark.parametrize("make", [own_class.sphere_counterexample, own_class.cap_counterexample])
 def test_the_counterexamples_on_the_sphere(make):
     example = make()
@@ -163,21 +139,6 @@ def test_gradients_of_each_choice_against_autograd(case):
 
 
 @pytest.mark.parametrize("form", ["plain", "squared"])
-@pytest.mark.parametrize("case", [0, 1, 5, 8, "closest"])
-def test_rates_are_those_of_a_small_step(form, case):
-    arcs = arcs_apart(3, 60, 5)
-    points = pair_steps.closest(arcs) if case == "closest" else pair_steps.choice(case, len(arcs.x1))
-    size = 1e-6
-    after = pair_steps.step(arcs, points, form, size)
-    rates = pair_steps.rates(arcs, points, form)
-    lengths = [(np.linalg.norm(a.x1 - a.x2, axis=1), np.linalg.norm(a.y1 - a.y2, axis=1)) for a in (arcs, after)]
-    least = [arc_cases.least(arc_cases.box_of(a)).distance for a in (arcs, after)]
-    found = [(lengths[1][k] - lengths[0][k]) / size for k in (0, 1)] + [(least[1] - least[0]) / size]
-    for rate, difference in zip(rates, found, strict=True):
-        np.testing.assert_allclose(rate, difference, atol=1e-3)
-
-
-@pytest.mark.parametrize("form", ["plain", "squared"])
 @pytest.mark.parametrize("spread", [None, 0.6])
 @pytest.mark.parametrize("size", [3, 20, 512])
 def test_closest_points_always_meet_the_criteria_to_first_order(form, spread, size):
@@ -194,32 +155,6 @@ def test_equal_signs_are_critical_and_printed_ones_never():
             assert residual.min() > 0.5
     assert found.supplement.min() > 1e-7  # the A of one line of the supplement gives no critical point
     assert np.median(found.supplement) > 0.1
-
-
-def test_the_upper_pair_is_an_extremum_and_the_lower_a_saddle():
-    """By the second derivatives, computed by differences of the gradient."""
-    box = arc_printed.box_of_coefficients(np.random.default_rng(2), 500)
-    step = 1e-5
-    for k, sign in ((0, 1), (1, -1)):
-        alpha, beta = (np.arctan(roots[k]) for roots in arc_cases.tangents(box))
-        ahead, behind = box.gradient(alpha + step, beta), box.gradient(alpha - step, beta)
-        first = [(p - q) / (2 * step) for p, q in zip(ahead, behind, strict=True)]
-        ahead, behind = box.gradient(alpha, beta + step), box.gradient(alpha, beta - step)
-        second = [(p - q) / (2 * step) for p, q in zip(ahead, behind, strict=True)]
-        determinant = first[0] * second[1] - first[1] * second[0]
-        assert (np.sign(determinant) == sign).all()
-
-
-def test_roots_solve_the_quadratics():
-    box = arc_printed.box_of_coefficients(np.random.default_rng(3), 500)
-    a, b, c, d = box[:4]
-    alphas, betas = arc_cases.tangents(box)
-    for t in alphas:
-        linear = (a**2 - b**2 + c**2 - d**2) / (a * b + c * d)
-        np.testing.assert_allclose((t**2 - linear * t - 1) / (1 + t**2 + np.abs(linear * t)), 0, atol=1e-9)
-    for t in betas:
-        linear = (a**2 + b**2 - c**2 - d**2) / (a * c + b * d)
-        np.testing.assert_allclose((t**2 - linear * t - 1) / (1 + t**2 + np.abs(linear * t)), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 16])
@@ -261,24 +196,3 @@ def test_loop_is_the_least_and_one_end_the_largest():
     assert (four <= one + 1e-5).all()
     by_hand = min((a - b).norm() for a in (x1[0, 2], x2[0, 2]) for b in (x1[0, 4], x2[0, 4]))
     assert four[0, 2, 4].item() == pytest.approx(by_hand.item(), abs=1e-6)
-
-
-def test_training_groups_the_classes_and_the_arms_start_alike():
-    runs = loop_toy.runs()
-    by_arm = {arm: [run for run in runs if run.arm == arm] for arm in loop_toy.ARMS}
-    assert len({len(own) for own in by_arm.values()}) == 1
-    seen = {arm: np.mean([run.seen for run in own]) for arm, own in by_arm.items()}
-    assert min(seen[arm] for arm in loop_toy.ARMS[1:]) > seen["untrained"] + 0.15
-    for run in runs:
-        np.testing.assert_allclose(np.linalg.norm(run.embeddings, axis=1), 1, atol=1e-5)
-        assert 0 <= run.gain < 0.3
-        assert run.embeddings.shape == (len(run.labels), 3)
-
-
-def test_the_table_compares_loop_with_both():
-    frame = next(b for b in LoopToy().content() if isinstance(b, Table)).frame.set_index("arm")
-    assert list(frame.index) == list(loop_toy.ARMS)
-    lead = frame.loc["LoOp", "seen"] - frame.loc["four ends", "seen"]
-    assert frame.loc["four ends", "loop seen"] == pytest.approx(lead)
-    assert frame.loc["four ends", "loop seen low"] < lead < frame.loc["four ends", "loop seen high"]
-    assert np.isnan(frame.loc["LoOp", "loop seen"])
