@@ -32,3 +32,10 @@ def test_small_classes_stay_whole():
     _, counts = sizes_of([300] * 500)
     assert len(counts) == 100
     assert set(counts.values()) == {100}
+
+
+def test_the_sample_is_pinned():
+    """Another sample gives other scores, so a change of it needs another version of `Training`."""
+    assert sample(np.arange(40), np.arange(40) // 4, 12).tolist() == [*range(16, 20), *range(28, 36)]
+    large = sample(np.arange(800), np.arange(800) // 400, 202).reshape(2, 101)
+    assert large[:, :3].tolist() == [[3, 5, 8], [405, 412, 413]]
