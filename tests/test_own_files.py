@@ -88,6 +88,16 @@ def test_a_run_refuses_while_a_file_of_a_person_is_where_outputs_go(project, pat
     assert files(project) == before
 
 
+@pytest.mark.parametrize("name", ["report", "data/wood/split", "data/wood/study.yaml"])
+@pytest.mark.parametrize("target", ["elsewhere", "gone"])
+def test_links_of_a_person_are_refused(project, name, target):
+    write(project / "elsewhere/thesis.tex", "years of work")
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).symlink_to(project / target)
+    with pytest.raises(ValueError, match=name):
+        check(project, ["wood"])
+
+
 def test_a_handwritten_study_beside_images_is_a_persons(project):
     """It says the same as what `resolve` would write, in other words."""
     write(project / "data/wood/study.yaml", "title: Wood # mine\ndatasets: [{source: digits}]\n")
@@ -115,6 +125,27 @@ def test_an_earlier_report_stays_the_reports(project):
         write(fresh / "index.html", "new")
     assert files(project / "report").keys() >= {"index.html", "note.txt"}
     assert (project / "report/index.html").read_text() == "new"
+
+
+def test_where_dvc_deletes_outputs_nothing_of_a_person_may_be_among_them(ran):
+    """With the `dvc.yaml` of an earlier version, which says nothing of `persist`."""
+    text = (ran / "dvc.yaml").read_text()
+    (ran / "dvc.yaml").write_text(text.replace(": {persist: true}", "").replace(": {cache: false, persist: true}", ""))
+    write(ran / "report/index.html", PAGE)
+    write(ran / "report/figures/old.svg", "")
+    check(ran, ["wood"])
+    for name in ("data/wood/split/oak.png", "data/wood/noise/note.txt", "report/note.txt"):
+        write(ran / name, "mine")
+        with pytest.raises(ValueError, match=name):
+            check(ran, ["wood"])
+        (ran / name).unlink()
+    with replaced(ran / "report") as fresh:
+        write(fresh / "index.html", "new")
+    (ran / "report/figures/old.svg").unlink()
+    check(ran, ["wood"])
+    write(ran / "report/figures/mine.svg", "mine")
+    with pytest.raises(ValueError, match=r"mine\.svg"):
+        check(ran, ["wood"])
 
 
 def put(out: Path, **texts: str) -> None:

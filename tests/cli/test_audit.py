@@ -55,6 +55,13 @@ def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, 
     assert "dml run tiny-audited" in done.out
 
 
+def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
+    own = project / "pipelines/studies/tiny-audited.yaml"
+    own.write_text("extends: tiny\ntitle: mine\n")
+    assert "your own file, left as it is" in dml("audit", "tiny").out
+    assert own.read_text() == "extends: tiny\ntitle: mine\n"
+
+
 def test_label_files_of_a_persons_own_stay(dml, project, stage):
     folder = project / "pipelines/labels/tiny"
     folder.mkdir(parents=True)

@@ -53,6 +53,14 @@ def test_it_lists_the_largest_first_and_removes_nothing_unless_confirmed(dml, pr
     assert disk.removed == []
 
 
+@pytest.mark.parametrize(("options", "answer"), [((), "y\n"), (("--yes",), None)])
+def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
+    done = dml("gc", *options, answer=answer)
+    assert done.code == 0
+    assert {entry.path for entry in disk.removed} == {entry.path for entry in disk.found}
+    assert done.out.endswith("3 MB freed\n")
+
+
 def test_what_a_study_refers_to_since_it_was_listed_stays(dml, disk, monkeypatch):
     """A sweep may begin while somebody reads the list."""
     first, later = disk.found

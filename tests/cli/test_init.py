@@ -53,6 +53,19 @@ def deps(stage: dict) -> list[str]:
     return [path for path in found if not path.startswith(("data/", "results"))]
 
 
+def test_in_git_dvc_uses_it_and_gitignore_keeps_its_lines(dml, empty):
+    (empty / ".git").mkdir()
+    (empty / ".gitignore").write_text("*.tmp\n/store/")
+    done = dml("init")
+    assert done.code == 0, done.err
+    assert "no_scm" not in (empty / ".dvc/config").read_text()
+    assert "No git repository" not in done.out
+    lines = (empty / ".gitignore").read_text().splitlines()
+    assert lines[:2] == ["*.tmp", "/store/"]
+    assert lines.count("/store/") == 1
+    assert "/results/" in lines
+
+
 def test_nothing_is_overwritten(dml, empty):
     (empty / "params.yaml").write_text("mine: 1\n")
     (empty / "dvc.yaml").write_text("stages: {}\n")
@@ -109,3 +122,10 @@ def test_a_clone_has_the_same_pipeline():
     assert (TEMPLATE / "dvcignore").read_bytes() == (ROOT / ".dvcignore").read_bytes()
     own = set((TEMPLATE / "gitignore").read_text().splitlines())
     assert own <= set((ROOT / ".gitignore").read_text().splitlines()) | {"# what `dml run` makes"}
+
+
+def test_dvc_deletes_no_output_before_a_stage_runs():
+    stages = yaml.safe_load((TEMPLATE / "stages.yaml").read_text())["stages"].values()
+    outs = [out for stage in stages for kind in ("outs", "metrics") for out in stage.get("do", stage).get(kind, ())]
+    assert len(outs) == 12
+    assert all(settings["persist"] for out in outs for settings in out.values()), outs

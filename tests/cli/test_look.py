@@ -107,6 +107,13 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
 
 
+def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
+    (tmp_path / "dml-look.html").write_text("<title>mine</title>")
+    done = dml("look", "v.npy", "--labels", "t.csv")
+    assert done.code == 2
+    assert (tmp_path / "dml-look.html").read_text() == "<title>mine</title>"
+
+
 @pytest.mark.parametrize(
     ("labels", "judged", "scored"),
     [

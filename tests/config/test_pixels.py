@@ -42,6 +42,17 @@ def test_it_is_the_number_written_out(backbone, number, augment):
     assert identity(study("network", training)) == identity(study(number, training))
 
 
+def test_an_interpolation_that_is_todays_changes_no_name():
+    source = sources.build("digits")
+    network = {"backbone": {"name": "torchvision", "settings": {"name": "mobilenet_v2"}}}
+    assert study({"side": 224, "interpolation": "bilinear"}, network).datasets[0].packing == {
+        "resize": 224,
+        "on_corrupt": "error",
+    }
+    names = {packed_id(source, resize=how) for how in (224, {"side": 224, "interpolation": "bicubic"}, 160)}
+    assert len(names) == 3
+
+
 def test_random_crops_have_the_size_of_the_packed_images():
     training = {"backbone": "efficientnet_lite1", "augment": {"name": CROPS, "settings": {"scale": [0.5, 1.0]}}}
     found = study("network", training)

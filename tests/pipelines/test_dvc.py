@@ -85,6 +85,10 @@ def test_mlflow_holds_the_study_its_cells_and_their_trials_and_no_model_of_label
     assert not client.search_logged_models([experiment]), "a fifth of its labels is made wrong on purpose"
 
 
+def test_with_nothing_changed_nothing_runs(work):
+    assert repro(work) == set()
+
+
 def test_files_of_a_person_beside_and_among_outputs_stay(work):
     for name in OF_A_PERSON:
         (work.root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -122,6 +122,16 @@ def test_of_very_many_training_images_a_sample_is_evaluated(make_spec, data_root
     assert len(data.evaluation_rows("test")) > 1
 
 
+def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
+    def score(metric, **settings):
+        evaluation = {"metrics": (metric,), "sets": ("seen",), **settings}
+        training = Training(make_spec(evaluation=evaluation), data_root, tmp_path)
+        return training.evaluate()[f"seen/fine/{metric}"]
+
+    assert score("nmi") != score("nmi", nmi_average="geometric")
+    assert score("nmi+") != score("nmi+", over_clustering=2)
+
+
 def test_each_confirmed_trial_leaves_the_scores_of_each_class(make_spec, data_root, tmp_path, finish):
     wanted = {"metrics": ("recall@1", "nmi", "map@r"), "sets": ("test", "seen")}
     training = Training(make_spec(evaluation=wanted), data_root, tmp_path)

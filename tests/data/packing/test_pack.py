@@ -7,7 +7,7 @@ import pytest
 from made_source import Made, arrays, packed_bytes, png
 from small_archives import quiet
 
-from dml.data import DataError
+from dml.data import DataError, sources
 from dml.data.packing import content_digest, open_packed, pack, packed_id, packer
 from dml.data.packing.listing import CHUNK
 
@@ -42,6 +42,15 @@ def test_the_same_bytes_with_any_number_of_workers(workers, tmp_path):
     for number, folder in ((3, "a"), (workers, "b")):
         pack(Made(images), tmp_path / "raw", tmp_path / folder, 4, "skip", workers=number, report=quiet)
     assert packed_bytes(tmp_path / "a") == packed_bytes(tmp_path / "b")
+
+
+def test_packed_already(tmp_path):
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    lines = []
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=lines.append)
+    assert lines == [f"{tmp_path / 'out'}: packed already (5 images)"]
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
 
 
 def test_other_settings_or_another_fingerprint_pack_again(tmp_path):
@@ -122,3 +131,18 @@ def test_content_is_the_same_whatever_the_encoding_and_the_packed_size(tmp_path)
     truncated = png(images[0])[:60]
     with pytest.raises(DataError, match=r"2 of 7 images are corrupt(?s:.*)005(?s:.*)006"):
         content_digest(Made([*arrays(5), truncated, truncated]), tmp_path)
+
+
+def test_the_names_of_packed_folders_depend_on_what_packing_depends_on():
+    source = sources.build("cuhk03")
+    ids = {
+        packed_id(source),
+        packed_id(sources.build("cuhk03", split=1)),
+        packed_id(source, 64),
+        packed_id(source, on_corrupt="skip"),
+    }
+    assert len(ids) == 4
+    assert packed_id(type("Own", (type(source),), {"__module__": "mine.v1"})()) not in ids  # of the same name
+    assert packed_id(source) == packed_id(sources.build("cuhk03", split=0))
+    assert packed_id(source).startswith("cuhk03-full-")
+    assert packed_id(source, 32).startswith("cuhk03-32-")

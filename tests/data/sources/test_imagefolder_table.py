@@ -1,5 +1,6 @@
 """A user's own images in a table: its columns, its labels, its rows, and what is wrong with them."""
 
+import hashlib
 import re
 
 import pandas as pd
@@ -67,6 +68,17 @@ def test_splits_in_a_column(splits, roles, text, written, tmp_path):
     assert source.roles(packed_of(source, tmp_path).index).tolist() == roles.split()
 
 
+def test_seen_images_beside_a_validation_split(written, tmp_path):
+    columns = {"path": ["a.png", "b.png", "c.png", "d.png"], "fine": ["a", "b", "a", "a"]}
+    columns["split"] = ["train", "test", "seen", "val"]
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    assert source.roles(packed_of(source, tmp_path).index).tolist() == ["train", "test", "seen", "unused"]
+    columns["split"] = ["train", "seen", "train", "val"]
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    with pytest.raises(DataError, match=r"no class of seen trains: 1 \(b\)"):
+        source.download(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("label", "suffix"),
     [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
@@ -97,6 +109,17 @@ def test_labels_that_look_like_numbers_stay_apart(values, numbers, names, suffix
     index = packed_of(Imagefolder(written(*paths), table=write_table(tmp_path, suffix, columns)), tmp_path).index
     assert index[column].tolist() == numbers
     assert index[f"{column}_name"].tolist() == names.split()
+
+
+def test_only_tables_that_were_read_otherwise_before_are_packed_again(written, tmp_path):
+    """Images were packed while `007` was read as 7: the line about names was not in the fingerprint then."""
+    root = written("0.png", "1.png")
+    for labels, again in ((["7", "8"], False), (["a", "007"], False), (["7.0", "8.0"], False), (["07", "8"], True)):
+        table = write_table(tmp_path, ".csv", {"path": ["0.png", "1.png"], "fine": labels})
+        files = [tmp_path / "root/0.png", tmp_path / "root/1.png", tmp_path / "table.csv"]
+        lines = [f"{path}|{path.stat().st_size, path.stat().st_mtime_ns}\n" for path in files]
+        before = hashlib.sha256("".join(lines).encode()).hexdigest()
+        assert (Imagefolder(root, table=table).fingerprint(tmp_path) != before) == again
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from small_archives import quiet
 
 from dml.data import DataError, splits
-from dml.data.packing import open_packed, pack, packed_id
+from dml.data.packing import open_packed, pack, packed_id, packer
 from dml.data.sources import Imagefolder
 from dml.data.sources._splits import roles_of
 
@@ -106,3 +106,8 @@ def test_the_layout_can_be_chosen(written, tmp_path):
 def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
     with pytest.raises(DataError, match=expected):
         read(Imagefolder(written(*images(*paths))), tmp_path)
+
+
+def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts(monkeypatch):
+    monkeypatch.setattr(packer, "version", 1)
+    assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"

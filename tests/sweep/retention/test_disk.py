@@ -177,3 +177,11 @@ def test_features_that_no_study_names(project):
     assert unreferenced(project) == [], "its features are not known"
     path.write_text("extends: toys\ntraining: {train_from: layers.3}")
     assert unreferenced(project) == [], "its activations are not known"
+
+
+def test_folds_of_audits_stay_as_long_as_their_study(project):
+    for name in ("toys", "gone"):
+        write_text(project / f"store/audits/{name}/digest/l2.json", "{}")
+        write_text(project / f"store/audits/{name}.lock", "")
+    (entry,) = unreferenced(project)
+    assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")
