@@ -241,28 +241,20 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def _clusters() -> Iterator[list[Any]]:
-    started: list[Any] = []
-    yield started
-    for cluster in started:
-        cluster.shutdown()
-
-
 @pytest.fixture(scope="module")
-def ray_address(_clusters: list[Any]) -> str:
-    """A Ray cluster of two processors, one for all tests whose subject is not how Ray starts or ends.
+def ray_address() -> Iterator[str]:
+    """A Ray cluster of two processors, shared by a file's tests whose subject is not how Ray starts or ends.
 
-    A file gets a new one where a process of the last one has ended.
+    Not by all files: one that had ended in the file before failed every test after it.
     """
-    if not _clusters or not _clusters[-1].head_node.remaining_processes_alive():
-        with pytest.MonkeyPatch.context() as patch:
-            from dml.sweep.execution.cluster import QUIET
+    with pytest.MonkeyPatch.context() as patch:
+        from dml.sweep.execution.cluster import QUIET
 
-            for name, value in QUIET.items():
-                patch.setenv(name, value)
-            from ray.cluster_utils import Cluster
+        for name, value in QUIET.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
 
-            head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 10**8}
-            _clusters.append(Cluster(initialize_head=True, head_node_args=head))
-    return _clusters[-1].address
+        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 10**8}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+    yield cluster.address
+    cluster.shutdown()
