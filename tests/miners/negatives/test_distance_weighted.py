@@ -6,6 +6,8 @@ import torch
 
 from dml.miners import build
 
+ALWAYS = True
+
 pytestmark = pytest.mark.slow
 
 

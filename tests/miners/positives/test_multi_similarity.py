@@ -3,6 +3,8 @@ import torch
 
 from dml.miners import build
 
+KEEPS_ALL = True
+
 
 def reference(naive, a, settings):
     hardest = max((naive.s[a, t] for t in naive.others(a)), default=-float("inf"))
