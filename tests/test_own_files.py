@@ -88,6 +88,13 @@ def test_a_run_refuses_while_a_file_of_a_person_is_where_outputs_go(project, pat
     assert files(project) == before
 
 
+def test_a_table_of_other_columns_is_a_persons(project):
+    write(project / "results/wood/trials.parquet", "")
+    pd.DataFrame({"status": [1]}).to_parquet(project / "results/wood/trials.parquet")
+    with pytest.raises(ValueError, match="results/wood/trials"):
+        check(project, ["wood"])
+
+
 @pytest.mark.parametrize("name", ["report", "data/wood/split", "data/wood/study.yaml"])
 @pytest.mark.parametrize("target", ["elsewhere", "gone"])
 def test_links_of_a_person_are_refused(project, name, target):

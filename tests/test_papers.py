@@ -138,6 +138,17 @@ def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
     assert said in str(raised.value)
 
 
+def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
+    import papers as imported  # that of the clone
+
+    (tmp_path / "papers/one").mkdir(parents=True)
+    (tmp_path / "papers/one/paper.yaml").write_text(PAPER.partition("sections")[0])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(ValueError, match="cannot be imported") as raised:
+        papers.papers()
+    assert imported.__file__ in str(raised.value)
+
+
 @pytest.mark.parametrize("others_first", [False, True])
 def test_a_project_with_papers_hides_none_of_pythons_modules(project, others_first):
     root, python = project

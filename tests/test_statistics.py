@@ -115,6 +115,12 @@ def test_holm():
         holm([1.2])
 
 
+def test_equal_values_are_a_sign_test():
+    assert one_sided_t([2.0] * 5) == 1 / 32
+    assert one_sided_t([2.0] * 5, 2.0) == one_sided_t([2.0] * 5, 3.0) == 1.0
+    assert one_sided_t([50.2 - 50.1, 60.2 - 60.1, 40.2 - 40.1]) == 1 / 8  # equal but for rounding
+
+
 @pytest.mark.parametrize(
     ("difference", "n", "level"), [(1, 3, 0.05), (2, 5, 0.01), (0.6, 30, 0.05), (2, 3, 0.005), (0, 6, 0.05)]
 )

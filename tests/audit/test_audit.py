@@ -115,6 +115,19 @@ def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatc
     assert np.mean((given != noisy[1])[left_out]) > 0.8
 
 
+def test_small_classes_are_beyond_judgement(noisy):
+    vectors, _, given = noisy
+    given = given.copy()
+    given[0], given[1], given[2] = 77, 88, 88
+    found = audit.audit(vectors, given)
+    assert found.beyond == {77: 1, 88: 2}
+    assert np.isnan(found.score[:3]).all()
+    assert np.isfinite(found.score[3:]).all()
+    assert found.suggested[:3].tolist() == [77, 88, 88]
+    assert not found.suspects(1.0)[:3].any()
+    assert not np.isin(audit.review_plan(found, 200).rows, [0, 1, 2]).any()
+
+
 def test_contradicting_duplicates_are_listed():
     vectors, _, given = blobs(rate=0.0)
     vectors[7] = vectors[6] * 3  # the same direction, another class

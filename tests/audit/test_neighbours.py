@@ -35,3 +35,16 @@ def test_pairs_equal_a_naive_search():
     np.testing.assert_allclose(found.similarity, cosine[first, second], atol=1e-6)
     different = [number for number, (a, b) in enumerate(found.pairs) if given[a] != given[b]]
     assert sorted(contradictions(found, given).tolist()) == different
+
+
+def test_more_equal_vectors_than_neighbours_are_all_found():
+    vectors = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    vectors[10:30] = vectors[10]
+    found = vote(torch.from_numpy(vectors), np.arange(40) % 2, np.ones(40), 3, 1.0)
+    assert set(range(10, 30)) == set(found.pairs[found.similarity > 0.9999].ravel().tolist())
+
+
+def test_no_image_has_more_voters_than_it_may_have():
+    """Of ten equal vectors a search for 3 + 1 need not find the image itself."""
+    found = vote(torch.ones(10, 4), np.arange(10) % 2, np.ones(10), 3, 0.999)
+    assert found.weight.tolist() == [3.0] * 10

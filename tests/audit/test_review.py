@@ -77,6 +77,13 @@ def test_reviews_that_stop_early_cover_from_the_first_look(found, rate, hidden):
     assert min(found.values()) >= 0.93, found
 
 
+def test_all_images_looked_at_give_the_rate_itself(noisy, found):
+    wrong = noisy[1] != noisy[2]
+    plan = audit.review_plan(found, 600)
+    result = audit.estimate(plan, answers(plan, wrong))
+    assert (result.rate, result.low, result.high) == pytest.approx((0.2, 0.2, 0.2))
+
+
 def test_unsure_answers_are_counted_and_not_used(noisy, found):
     wrong = noisy[1] != noisy[2]
     plan = audit.review_plan(found, 200)

@@ -26,6 +26,23 @@ def results(project, study, *rows, **columns):
     frame.to_parquet(project / "results" / study / "trials.parquet")
 
 
+def of_levels(project, study, *levels, dataset=None, tuned=True):
+    """A study with a cell and a model at each level, which are called `<noise>-<rate>`; the last scores highest."""
+    names = [f"{noise}-{rate}".replace(":", "-") for noise, rate in levels]
+    names = [name + own for name, own in zip(names, dataset or [""] * len(names), strict=True)]
+    rows, columns = [], []
+    for number, (name, (noise, rate)) in enumerate(zip(names, levels, strict=True)):
+        trial(project, name)
+        for phase in ["tune"] * tuned + ["confirm"]:
+            rows.append((name, name, phase, 0, "finished", 0.5 + number / 10))
+            columns.append((dataset[number] if dataset else "digits", noise, rate))
+    results(project, study, *rows, **dict(zip(("dataset", "noise", "rate"), zip(*columns, strict=True), strict=True)))
+
+
+def found(*arguments, **options):
+    return find_model(*arguments, **options).parent.name
+
+
 def test_the_first_digits_of_a_key(project):
     folder = trial(project, "abc123")
     trial(project, "abc999", folder=False)
@@ -77,3 +94,19 @@ def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatc
     assert find_model("models:/best/1") == tmp_path
     assert asked == [("models:/best/1", "sqlite:///mlflow.db", project)]  # no path, which would have to be escaped
     assert Path.cwd() == project / "pipelines"
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((U0, U2), "uniform-0.0"),
+        ((("asymmetric", 0.0), ("asymmetric", 0.3)), "asymmetric-0.0"),
+        ((GIVEN, U0, U2, TOPLINE), "given-0.18"),  # the labels of `uniform` are verified ones, which nobody has
+        ((U0, FILE, TOPLINE), "uniform-0.0"),
+        ((OTHER, U2), "label_file-people-0.3"),  # wrong as they came, and not made so
+    ],
+)
+@pytest.mark.parametrize("tuned", [True, False])
+def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
+    of_levels(project, "photos", *levels, tuned=tuned)
+    assert found("photos") == expected

@@ -45,3 +45,18 @@ def test_the_page_contains_all_that_it_shows(dml, model, photos, tmp_path):
     assert "http" not in page
     assert "kind2/3.png</h2>" in page
     assert page.count("distance 0.") + page.count("distance 1.") == 4
+
+
+def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    query = tmp_path / "query.png"
+    query.write_bytes((photos / "kind2/3.png").read_bytes())
+    Path("search.html").write_text("<title>mine</title>")
+    for more in (["-o", query], []):
+        done = dml("search", model, photos, query, *more)
+        assert done.code == 2
+        assert "is not a page of dml search" in done.err
+    assert query.read_bytes() == (photos / "kind2/3.png").read_bytes()
+    Path("search.html").unlink()
+    for _ in range(2):
+        assert dml("search", model, photos, query).code == 0

@@ -82,3 +82,11 @@ def test_beside_trials_on_activations_it_is_fitted_to_the_stored_features_of_the
         TrainingSpec(backbone="torchvision", train_from="layer4", views=4, steps=0, head_start="whitening")
     )
     assert (found.frozen, found.train_from, found.views) == (True, None, 1)
+
+
+def test_a_trained_loss_keeps_its_training():
+    given = TrainingSpec(learning_rate=0.5)
+    assert closed_forms.training_of("triplet", given, images=True) is given
+    assert closed_forms.takes("triplet", "training.steps")
+    assert not closed_forms.takes("lda", "training.steps")
+    assert closed_forms.takes("lda", "training.backbone_settings.name")

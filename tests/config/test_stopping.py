@@ -1,10 +1,11 @@
 """What a tuning trial counts with, and what a study may say about when to stop."""
 
+import itertools
 import math
 
 import pytest
 
-from dml.config import Study, best_point
+from dml.config import SearchSection, Study, best_point, value_of
 from dml.config.search import default_every, evaluated_steps
 
 KEY = "validation/fine/recall@1"
@@ -30,6 +31,14 @@ def curve(*values, every=10):
 def test_the_best_point_of_a_curve(values, expected):
     assert best_point(curve(*values), KEY) == expected
     assert best_point(curve(*values)[::-1], KEY) == expected, "whatever the order of the points"
+
+
+def test_only_tuning_trials_count_by_their_best_point():
+    points, end = curve(0.1, 0.3, 0.2), {KEY: 0.2}
+    for stop, phase in itertools.product(("last", "best"), ("tune", "confirm")):
+        expected = 0.3 if (stop, phase) == ("best", "tune") else 0.2
+        assert value_of(SearchSection(stop=stop), phase, KEY, end, points) == expected
+    assert value_of(SearchSection(stop="best"), "tune", KEY, end, []) is None
 
 
 @pytest.mark.parametrize("steps", [0, 1, 7, 10, 95, 100, 500])

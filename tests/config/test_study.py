@@ -90,3 +90,8 @@ def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tup
     assert load(tmp_path, text).cells()
     with pytest.raises(ConfigError, match=r"per_class is 1: such a batch has no positive pair"):
         load(tmp_path, text + mined)
+
+
+def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):
+    for batch in ("{sampler: random, classes: 1}", "{sampler: random, per_class: 1}"):
+        assert load(tmp_path, GOOD.replace("seeds:", f"training: {{batch: {batch}}}\nseeds:")).cells()

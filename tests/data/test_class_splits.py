@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.data import splits
+from dml.data import sources, splits
 
 
 class Made:
@@ -58,6 +58,17 @@ def test_folds_test_each_class_once(index):
     again = splits.make_several(index, Made(), 6, folds=True)
     assert all(one.equals(two) for one, two in zip(found, again, strict=True)), "deterministic"
     assert of_test(found[0], index) != set(range(4)), "dealt out at random, not in the classes' order"
+
+
+def test_a_class_tests_other_images_than_it_trains_on():
+    digit = np.arange(60) // 6
+    part = np.where(np.arange(60) % 6 < 4, "train", "test")
+    index = pd.DataFrame({"index": np.arange(60), "fine": digit, "coarse": digit % 2, "part": part})
+    for split in splits.make_several(index, sources.build("mnist"), 5, folds=True):
+        tests = np.isin(digit, sorted(of_test(split, index)))
+        expected = np.where(part == "train", np.where(tests, "unused", "train"), np.where(tests, "test", "seen"))
+        assert tests.sum() == 12
+        assert split["final"].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Embedding: order, precision, modes."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dml.evaluation import embed
+from dml.evaluation import embed, embed_images
 
 
 def network():
@@ -30,6 +31,20 @@ def test_the_model_is_left_in_its_mode_and_its_statistics_alone():
     torch.testing.assert_close(model[2].running_mean, before)
 
 
+def test_parts_in_another_mode_than_the_model_are_left_in_it():
+    images = torch.randn(8, 3, 2, 2)
+    frozen = network().train()
+    frozen[2].eval()
+    embed(frozen, images.split(4), 8)
+    assert (frozen.training, frozen[2].training) == (True, False)
+    learning = network().eval()
+    learning[2].train()
+    before = learning[2].running_mean.clone()
+    embed(learning, images.split(4), 8)
+    assert (learning.training, learning[2].training) == (False, True)
+    torch.testing.assert_close(learning[2].running_mean, before)
+
+
 def test_mixed_precision_gives_float32_near_the_exact():
     images, model = torch.randn(9, 3, 2, 2, generator=torch.Generator().manual_seed(1)), network()
     half, full = (embed(model, images.split(4), 9, precision=p) for p in ("bfloat16", "float32"))
@@ -51,3 +66,37 @@ def test_mixed_precision_gives_float32_near_the_exact():
 def test_errors(model, batches, count, precision, message):
     with pytest.raises(ValueError, match=message):
         embed(model, batches, count, precision=precision)
+
+
+def augment(images, training, generator=None):
+    assert images.dtype == torch.uint8
+    assert not training
+    return images.float() / 255
+
+
+PIXELS = np.random.default_rng(0).integers(256, size=(20, 2, 2, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 512])
+def test_images_of_an_array_in_the_order_of_rows(batch):
+    model, rows = network().train(), np.array([5, 3, 19, 3])
+    found = embed_images(model, PIXELS, rows, augment=augment, batch=batch)
+    assert model.training
+    model.eval()
+    expected = model(torch.from_numpy(PIXELS[rows]).permute(0, 3, 1, 2).float() / 255)
+    torch.testing.assert_close(found, expected.detach())
+    everything = embed_images(model, PIXELS, augment=augment, batch=batch)
+    torch.testing.assert_close(everything[rows], found)
+
+
+@pytest.mark.parametrize(("side", "expected"), [(2, [20]), (512, [2] * 10), (2048, [1] * 20)])
+def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
+    images = np.broadcast_to(np.uint8(1), (20, side, side, 3))
+    sizes: list[int] = []
+
+    def model(pixels):
+        sizes.append(len(pixels))
+        return torch.ones(len(pixels), 1)
+
+    embed_images(model, images, augment=augment)
+    assert sizes == expected

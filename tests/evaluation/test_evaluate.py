@@ -56,6 +56,11 @@ def test_query_and_gallery_with_cameras(case, naive, seed):
     assert shallow == pytest.approx({name: truth[name] for name in shallow}, abs=1e-12)
 
 
+def test_an_unknown_camera_is_no_other_camera(case):
+    x, labels = case(0)
+    assert evaluate(x, labels, RETRIEVAL, cameras=np.full(len(x), -1)) == evaluate(x, labels, RETRIEVAL)
+
+
 def test_two_levels_in_one_pass_equal_two_passes(case):
     x, labels = case(0)
     names = ["recall@1", "map@r", "nmi", "nmi+", "ami", "f1"]
@@ -115,6 +120,13 @@ def test_one_sample():
     assert scores.counts[""] == {"queries": 1, "excluded": 1}
 
 
+def test_labels_beyond_float32():
+    labels = np.array([2**24, 2**24 + 1] * 10)
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    assert evaluate(x, labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
+    assert evaluate(x, -labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
+
+
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
 def test_float64_embeddings_far_from_the_origin(case, naive, kind):
     """Float32 cannot represent their differences before they are centred."""
@@ -134,6 +146,13 @@ def test_float64_directions_that_float32_cannot_tell_apart(case, naive):
     for backend in BACKENDS:
         assert evaluate(x, labels, ["recall@1"], backend=backend)["recall@1"] == pytest.approx(truth["recall@1"])
     np.testing.assert_array_equal(x, given)
+
+
+def test_float64_embeddings_beyond_float32_are_named():
+    x = np.ones((4, 3))
+    x[2, 1] = 1e39
+    with pytest.raises(ValueError, match=r"1 of 4 rows .*: 2"):
+        evaluate(x, np.zeros(4, int))
 
 
 def test_same_seed_same_scores(case):

@@ -157,6 +157,16 @@ def test_one_great_circle():
     torch.testing.assert_close(found.distance.diagonal(), expected, atol=1e-7, rtol=0)
 
 
+def test_the_paper_divides_by_zero_here():
+    """ab + cd = ac + bd = 0 with an interior optimum: the arcs cross at right angles, each in its middle."""
+    x = torch.tensor([[math.cos(0.3), math.sin(s * 0.3), 0.0] for s in (-1, 1)], dtype=torch.float64)
+    y = torch.tensor([[math.cos(0.4), 0.0, math.sin(s * 0.4)] for s in (-1, 1)], dtype=torch.float64)
+    found = check_arcs([x[:1], x[1:], y[:1], y[1:]])
+    assert found.case.item() == 0
+    assert found.distance.item() < 1e-7
+    assert found.first.item() == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize(("size", "unit"), [(2, True), (3, True), (5, True), (40, True), (3, False), (5, False)])
 def test_gradient_is_that_of_the_minimised_distance(size, unit):
     """Central differences of the numerical minimum, through the normalisation, in random directions."""

@@ -110,6 +110,15 @@ def test_in_evaluation_mode_batches_are_compared_and_not_remembered(check):
     assert torch.equal(loss.train()(e, f), before(e, f))
 
 
+def test_half_precision_is_remembered_in_float32(check):
+    one, two = (dml.losses.build("info_nce", memory={"size": 30, "warm_up": 0}) for _ in range(2))
+    for x, y in batches(check, 3):
+        half = x.bfloat16()
+        expected = check.run(one, half.float(), y)[0]
+        assert torch.equal(check.run(two, half, y, autocast=True)[0], expected)
+    assert two.memory._ring[0].rows.dtype == torch.float32
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

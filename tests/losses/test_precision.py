@@ -137,3 +137,19 @@ def test_the_length_of_rows_does_not_matter(name, scale):
         torch.testing.assert_close(got_gradient * scale, gradient, rtol=1e-3, atol=1e-4 * float(gradient.abs().max()))
     else:
         assert torch.isfinite(got_gradient).all()
+
+
+def test_proxies_of_any_length():
+    x, y = batch(torch.float32)
+    values = []
+    for scale in (1.0, 1e-23, 1e19):
+        torch.manual_seed(0)
+        loss = dml.losses.build("proxy_nca", num_classes=16, embedding_size=8)
+        with torch.no_grad():
+            loss.proxies *= scale
+        value = loss(x, y)
+        value.backward()
+        assert torch.isfinite(loss.proxies.grad).all()
+        values.append(value.detach())
+    torch.testing.assert_close(values[1], values[0])
+    torch.testing.assert_close(values[2], values[0])

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from dml import discovery, models
+from dml.data import augment
+from dml.types import Resize
 
 NAMES = discovery.names("dml.models")
 SIZE = 32
@@ -49,6 +51,38 @@ def test_every_parameter_gets_a_gradient(name):
     network = models.build(name, embedding_size=5, channels=channels, image_size=SIZE, **settings)
     network(torch.randn(4, channels, SIZE, SIZE)).sum().backward()
     assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+WITH_WEIGHTS = {
+    "torchvision": {"name": "mobilenet_v2"},
+    "timm": {"name": "resnet18"},
+    "mobilenet_v1": {"weights": "x.pth"},
+    "side_by_side": {"backbones": ["efficientnet_lite0", {"name": "small_conv"}]},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("efficientnet") or name in WITH_WEIGHTS])
+def test_weights_say_their_pixels_and_their_statistics(name):
+    part, settings = models.find(name), WITH_WEIGHTS.get(name, {})
+    own, statistics = part.pixels(**settings), part.statistics(**settings)
+    assert own.side in (224, 240, 260)
+    assert own.interpolation in ("bilinear", "bicubic")
+    assert 0.8 < own.crop <= 1
+    assert statistics is not None
+    normalization = {"channels": 3, "normalization": statistics}
+    white = augment.build("none", **normalization)(torch.full((1, 3, 4, 4), 255, dtype=torch.uint8), training=False)
+    expected = (1 - torch.tensor(statistics["mean"])) / torch.tensor(statistics["std"])
+    torch.testing.assert_close(white[0, :, 0, 0], expected.expand(3))
+
+
+def test_published_pixels_of_some_networks():
+    torchvision, timm = models.find("torchvision"), models.find("timm")
+    assert torchvision.pixels(name="resnet50") == Resize(224, "bilinear", 224 / 232)
+    assert torchvision.pixels(name="inception_v3", weights="x.pth") == Resize(299, "bilinear", 299 / 342)
+    assert torchvision.pixels(name="efficientnet_b3") == Resize(300, "bicubic", 300 / 320)
+    dinov2 = {"name": "vit_small_patch14_dinov2.lvd142m"}
+    assert timm.pixels(**dinov2) == Resize(518, "bicubic", 1.0)
+    assert timm.pixels(**dinov2, arguments={"img_size": 224}).side == 224
 
 
 class Foreign(nn.Module):

@@ -161,6 +161,15 @@ def test_steps_are_those_of_the_whole_network_with_fixed_lower_blocks(name):
     assert any(not torch.equal(ours[key], start[key]) for key in start)
 
 
+def test_dropout_that_forward_computes_is_active_only_in_training():
+    settings = {"name": "tf_efficientnet_lite0", "arguments": {"drop_rate": 0.5}, **OFFLINE}
+    network, maps = FromBlock(build("timm", settings), "conv_head", SHAPE), torch.randn(2, 320, 2, 2)
+    assert torch.equal(network.eval()(maps), network(maps))
+    dropped = (network.train()(maps) == 0).float().mean()
+    assert dropped > 0.4
+    assert (network.eval()(maps) == 0).float().mean() < 0.9 * dropped
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "block", "message"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from dml import models
@@ -82,3 +83,19 @@ def test_features_are_those_of_the_reference(channels):
     images = torch.randn(2, channels, 64, 64, dtype=torch.float64)
     with torch.no_grad():
         torch.testing.assert_close(network.eval()(images), reference(network, images))
+
+
+@pytest.mark.parametrize("size", [7, 8, 28, 33, 80])
+def test_images_of_any_size(size):
+    network = models.InceptionBn(channels=1, image_size=size).eval()
+    assert network(torch.randn(2, 1, size, size)).shape == (2, 1024)
+
+
+def test_frozen_batch_norm_keeps_its_statistics():
+    network = models.build("inception_bn", embedding_size=2, frozen_batch_norm=True)
+    before = {name: value.clone() for name, value in network.state_dict().items() if "running" in name}
+    network.train()(torch.randn(2, 3, 32, 32))
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in before.items())
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert len(norms) == 69
+    assert not any(norm.weight.requires_grad for norm in norms)

@@ -53,6 +53,22 @@ def test_checkpoints_of_training_programs(wrapped, tmp_path):
     assert torch.equal(backbone(tmp_path / "own.pth", name="squeezenet1_1")(IMAGES), expected)
 
 
+def test_weights_of_the_only_part_have_its_own_names(tmp_path):
+    made = network("squeezenet1_1")
+    save_file(made.features.state_dict(), tmp_path / "features.safetensors")
+    loaded = backbone(tmp_path / "features.safetensors", name="squeezenet1_1")
+    assert torch.equal(loaded(IMAGES), made.features(IMAGES).mean((2, 3)))
+    assert loaded.features == 512
+
+
+def test_auxiliary_heads_are_ignored(tmp_path):
+    made = network("googlenet", init_weights=False)
+    assert any(name.startswith("aux1.") for name in made.state_dict())
+    save_file(made.state_dict(), tmp_path / "own.safetensors")
+    loaded = backbone(tmp_path / "own.safetensors", name="googlenet").state_dict()
+    assert torch.equal(loaded["network.conv1.conv.weight"], made.conv1.conv.weight)
+
+
 def test_timms_names_and_other_channels(tmp_path):
     timm = pytest.importorskip("timm")
     made = timm.create_model("resnet18", num_classes=5).eval()
@@ -190,6 +206,27 @@ def test_a_file_that_changed_since_the_plan_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
         part(**settings)
     assert models.with_files("torchvision", settings)["weights"]["sha256"] != settings["weights"]["sha256"]
+
+
+@pytest.mark.parametrize("part", ["torchvision", "timm", "mobilenet_v1"])
+def test_statistics_of_weights_from_a_file(part):
+    if part == "timm":
+        pytest.importorskip("timm")
+    found, chosen = models.find(part), {} if part == "mobilenet_v1" else {"name": "mobilenetv2_100"}
+    if part == "torchvision":
+        chosen = {"name": "mobilenet_v2"}
+    imagenet = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    assert found.statistics(**chosen, weights="x.pth") == imagenet
+    assert found.statistics(**chosen, weights="x.pth", mean=0.5, std=[0.1, 0.2, 0.3]) == {
+        "mean": [0.5],
+        "std": [0.1, 0.2, 0.3],
+    }
+    assert found.statistics(**chosen, weights="x.pth", mean=0.5) == {**imagenet, "mean": [0.5]}
+    offline = found.without_weights({**chosen, "weights": "x.pth", "mean": 0.5, "std": 0.5})
+    assert "weights" not in offline
+    assert found.statistics(**offline) == {"mean": [0.5], "std": [0.5]}
+    with pytest.raises(ValueError, match="mean and std go together"):
+        found.statistics(**{**offline, "std": None})
 
 
 # Real weights, of which the README beside them says how they load.

@@ -27,6 +27,13 @@ def test_of_timms_networks(name):
     check(models.build("timm", embedding_size=4, image_size=224, name=name, pretrained=False), 3, 224)
 
 
+@pytest.mark.parametrize("pooling", ["catavgmax", "avgmax", "max"])
+@pytest.mark.parametrize(("name", "channels", "side"), [("resnet10t", 1, 32), ("mobilenetv3_small_050", 3, 50)])
+def test_of_another_pooling_of_timm(name, channels, side, pooling):
+    settings = {"name": name, "pretrained": False, "arguments": {"global_pool": pooling}}
+    check(models.build("timm", embedding_size=4, channels=channels, image_size=side, **settings), channels, side)
+
+
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "alexnet", "vgg11", "squeezenet1_1", "swin_t", "maxvit_t"])
 def test_of_torchvisions_networks(name):
     with torch.device("meta"):

@@ -69,6 +69,13 @@ def test_rare_confusions_of_small_classes_happen_as_often_as_the_matrix_says():
     assert counts[:, 2:].min() >= 5  # in every seed: 20 expected, standard deviation 4
 
 
+def test_pairs_of_numpy():
+    plain = noise.build("asymmetric", rate=0.4, pairs=[[0, 1], [2, 3]]).corrupt(LABELS, seed=0)
+    for pairs in (np.array([[0, 1], [2, 3]]), [(np.int64(0), np.int32(1)), (2, np.uint8(3))]):
+        given = noise.build("asymmetric", rate=0.4, pairs=pairs).corrupt(LABELS, seed=0)
+        assert (given.observed == plain.observed).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -37,6 +37,14 @@ def test_table_gives_models_their_context(tools):
         assert (made["observed"] != given["observed"]).any()
 
 
+def test_images_are_not_read_if_no_model_needs_them(tools):
+    class Unreadable:
+        def __getitem__(self, rows):
+            raise AssertionError("read")
+
+    noise.table(np.arange(N), tools.make_labels(), [("uniform", 0.3, {})], [0], "tune", images=Unreadable())
+
+
 def test_pixel_features_of_similar_images_are_similar():
     from dml.noise._labels import pixels
 

@@ -28,6 +28,12 @@ def test_each_study_has_its_command_and_its_figure(results_page):
     assert order == sorted(order)
 
 
+def test_a_trial_that_several_studies_share_counts_once(results_page):
+    keys = [key for snapshot in snapshots(DOCS / "results") for key in snapshot.trials()["key"]]
+    assert len(keys) > len(set(keys))
+    assert f"{len(set(keys)):,} trials, " in results_page
+
+
 def test_what_a_study_itself_asks_is_answered_below_it(results_page):
     asked = [
         (study.title, test.claim.text)

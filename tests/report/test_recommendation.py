@@ -8,6 +8,7 @@ from scipy import stats
 from synthetic import of_study, only_confirmed, scoring
 
 from dml.config import DatasetSection, NoiseSection
+from dml.noise import Uniform
 from dml.report.analysis import paired
 from dml.report.analysis.selection import composed
 from dml.report.recommendation import WORSE, recommend
@@ -121,6 +122,16 @@ def own(results, *by_given):
     return of_study(results, datasets=[dataset], noise=noise)
 
 
+@pytest.mark.parametrize("whose", [lambda results: results, own])
+@pytest.mark.parametrize(("rate", "wrong"), [(None, None), (None, 0.118), (0.118, 0.118), (None, 0.35)])
+def test_labels_as_given_are_not_made_wrong_by_what_is_wrong_of_them_already(results, whose, rate, wrong):
+    """Easy positives win there; random ones win at rates above 0.2, which 11.8% would count for too."""
+    found = recommend(whose(results), rate, wrong=wrong)
+    assert (found.measured, found.rate) == ({0.0: 1.0}, wrong)
+    assert positives(found)[0] == "easy"
+    assert not any("beyond" in note or "not measured" in note for note in found.notes)
+
+
 def test_a_rate_of_ones_own_labels_is_that_of_labels_as_given_unless_an_audit_says_another(results):
     assert recommend(own(results), 0.3).measured == {0.0: 1.0}
     assert positives(recommend(own(results), 0.3))[0] == "easy"
@@ -152,3 +163,13 @@ def test_a_level_of_the_study_is_asked_for(synthetic, loaded, rates, options, ex
         assert recommend(found, **options).measured == {expected: 1.0}
         assert recommend(own(found), **options).rate is None
         assert recommend(own(found), **options, wrong=0.1).rate == pytest.approx(composed(0.1, expected))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_the_share_of_wrong_labels_after_some_were_made_wrong(classes):
+    true = np.arange(60_000) % classes
+    given = Uniform(rate=0.118).corrupt(true, seed=0).observed
+    made = Uniform(rate=0.2).corrupt(given, seed=1).observed
+    assert np.mean(made != true) == pytest.approx(composed(0.118, 0.2, classes), abs=0.003)
+    assert composed(0.118, 0.0, classes) == 0.118
+    assert composed(0.118, 0.2) == pytest.approx(1 - 0.882 * 0.8)

@@ -1,11 +1,14 @@
 """Validation classes choose, test classes judge."""
 
+from dataclasses import replace
+
 import pytest
-from synthetic import only_confirmed, scoring
+from synthetic import KEY, only_confirmed, scoring
 
 from dml import statistics
 from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.selection import ON_TEST, ON_VALIDATION
+from dml.report.analysis.untrained import gain_of_best
 from dml.report.recommendation import BETTER, recommend
 from dml.report.sections.precision import best_sets
 from dml.report.sections.winners import winners
@@ -50,3 +53,11 @@ def test_without_validation_scores_the_page_says_that_test_classes_choose(study,
     assert versus_winner(results)["winner"].str.contains("random").any()
     assert ON_TEST in winners(results).caption
     assert ON_TEST in recommend(results, 0.0).notes
+
+
+def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded):
+    alone = {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
+    gain = gain_of_best(replace(loaded(study, altered), summary=alone), "digits", "uniform", 0.0, KEY)
+    assert "easy" in gain.best
+    assert gain.gain.mean == pytest.approx(5.5)
+    assert gain.above == 2

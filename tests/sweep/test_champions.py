@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -88,6 +89,18 @@ def test_labels_as_given_come_before_verified_ones_and_images_without_any_are_le
     found = all_images(study(datasets=["digits"]), "digits", replace(packed, index=index))
     np.testing.assert_array_equal(found.observed, np.where(given >= 0, given, own)[found.rows])
     assert len(found.rows) == 1797
+
+
+def test_a_label_file_takes_the_place_of_the_labels(packed, tmp_path):
+    labels = packed.index["coarse"].to_numpy().copy()
+    labels[:3] = [-1, 1 - labels[1], labels[2]]
+    path = tmp_path / "labels.csv"
+    pd.DataFrame({"index": np.arange(1797), "label": labels}).to_csv(path, index=False)
+    found = all_images(study(), "digits", packed, path)
+    np.testing.assert_array_equal(found.observed, labels)
+    assert found.counts["left_out"] == 1
+    assert found.labels == str(path)
+    assert len(found.labels_sha256) == 64
 
 
 def test_the_winners_searched_settings_and_nothing_held_out():

@@ -1,5 +1,7 @@
 """A sync makes MLflow's runs those of the picture, whatever an earlier one left."""
 
+import time
+
 import mlflow
 import pandas as pd
 import pytest
@@ -61,6 +63,27 @@ def test_a_running_trial_has_its_curve_so_far_and_then_all_of_it_once(uri):
         client, (run,) = runs(uri, "trial")
         assert (run.info.status, history(client, run)) == ("FINISHED", [(5, 0.5), (10, 0.75)])
     assert run.data.metrics["objective"] == 0.75
+
+
+def test_new_scores_replace_old_ones_lower_ones_too(uri):
+    for score in (0.5, 0.25, 0.25):
+        assert sync(picture(of_cell=cell(score=score)), uri) == ""
+    client, (run,) = runs(uri, "cell")
+    assert run.data.metrics["objective.mean"] == 0.25
+    assert len(client.get_metric_history(run.info.run_id, "objective.mean")) == 2
+
+
+@pytest.mark.parametrize("seconds", [0, -3600])
+def test_a_new_score_counts_whatever_the_clock_says(uri, monkeypatch, seconds):
+    """Of two values MLflow shows that with the later time, or the higher one of two at one time."""
+    began = time.time()
+    monkeypatch.setattr(time, "time", lambda: began)
+    mirror = Mirror("study", uri)
+    mirror.sync(picture(of_cell=cell(score=0.5)))
+    monkeypatch.setattr(time, "time", lambda: began + seconds)
+    for again, score in ((mirror, 0.25), (mirror, 0.125), (Mirror("study", uri), 0.0625)):
+        again.sync(picture(of_cell=cell(score=score)))
+        assert runs(uri, "cell")[1][0].data.metrics["objective.mean"] == score
 
 
 def test_other_best_settings_replace_the_run_and_keep_its_trials(uri):

@@ -11,6 +11,8 @@ from dml.training.data import open_data
 from dml.training.loop import Training
 from dml.types import BatchSpec
 
+HALF = {"mean": [0.5] * 3, "std": [0.5] * 3}
+
 
 def normalized(spec, data):
     """What white becomes in the trial's augmentation, and in the one that its saved model would have."""
@@ -40,6 +42,12 @@ def test_a_pretrained_backbone_decides_how_pixels_are_normalized(name, backbone,
     assert got[0].item() == pytest.approx((1 - mean) / std, rel=1e-5)
 
 
+def test_the_normalization_that_a_study_sets_has_priority(make_spec, data_root):
+    data = open_data(make_spec(), data_root)
+    given = {"backbone": "torchvision", "augment_settings": {"normalization": HALF}}
+    assert normalized(make_spec(backbone_settings={}, **given), data).tolist() == [1.0] * 3
+
+
 @pytest.mark.parametrize(("name", "white"), [("none", 1.0), ("omniglot80", (1 - 0.485) / 0.229)])
 def test_without_pretrained_weights_each_augmentation_keeps_its_statistics(name, white, make_spec, data_root):
     data = open_data(make_spec(), data_root)
@@ -53,6 +61,11 @@ def test_the_miner_takes_over_the_margin_and_distance_of_the_loss(make_spec):
     spec = make_spec("triplet", loss_settings={"margin": 0.05, "distance": "squared"})
     mine = build.build_miner(spec, build.build_loss(spec, 2, 8))
     assert (mine.negatives.margin, mine.distance) == (0.05, "squared")
+
+
+def test_the_miners_own_settings_have_priority(make_spec):
+    spec = make_spec("triplet", loss_settings={"margin": 0.05}, miner_settings={"margin": 0.3})
+    assert build.build_miner(spec, build.build_loss(spec, 2, 8)).negatives.margin == 0.3
 
 
 def test_a_loss_may_be_trained_without_normalization(make_spec, data_root, tmp_path, finish):

@@ -110,6 +110,14 @@ def test_lda_has_a_discriminant_less_than_classes_then_components_of_the_rest(ro
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_rows_without_a_label_are_left_out(kind, rows):
+    features, labels = rows
+    more = np.vstack([features, features[:7] * 5 + 1])
+    found = fit(kind, more, np.append(labels, [-1] * 7), 3)
+    assert torch.equal(found.weight, fit(kind, features, labels, 3).weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_of_many_rows_of_large_classes_every_second_takes_part(kind, rows, monkeypatch):
     features, labels = rows
     monkeypatch.setattr(closed_form, "FITTED", len(labels) - 1)

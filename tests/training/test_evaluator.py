@@ -122,6 +122,22 @@ def test_of_very_many_training_images_a_sample_is_evaluated(make_spec, data_root
     assert len(data.evaluation_rows("test")) > 1
 
 
+def test_with_queries_every_training_image_is_a_query(make_spec, data_root, tmp_path):
+    spec = make_spec(evaluation={"metrics": ("recall@1",), "sets": ("train",)})
+    training = Training(spec, data_root, tmp_path)
+    cameras = np.arange(len(training.data.packed.index)) % 3
+    split = training.data.split.copy()
+    split["final"] = split["final"].replace("test", "query")
+    index = training.data.packed.index.assign(camera=cameras)
+    data = replace(training.data, packed=replace(training.data.packed, index=index), split=split)
+    evaluator = Evaluator(spec, data, training.model, training._augment, torch.device("cpu"))
+    rows = data.evaluation_rows("train")
+    x, y = evaluator.embed(rows), data.labels("fine", rows)
+    found = evaluator.scores(step=0)["train/fine/recall@1"]
+    assert found == evaluate(x, y, ["recall@1"], cameras=cameras[rows])["recall@1"]
+    assert found != evaluate(x, y, ["recall@1"])["recall@1"]
+
+
 def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
     def score(metric, **settings):
         evaluation = {"metrics": (metric,), "sets": ("seen",), **settings}

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from dml import models
 from dml.training.loop import Training
-from dml.training.model_files import TrainedEmbedder, digest, load_init_from, weights_file
+from dml.training.model_files import TrainedEmbedder, digest, fit, load_init_from, weights_file
 from dml.types import InitFromSpec
 
 pytestmark = pytest.mark.slow
@@ -78,6 +78,13 @@ def test_what_does_not_fit_is_refused(make_spec, data_root, trained, tmp_path, c
     spec = make_spec(init_from=start_from(trained / "model", "keep"), **changes)
     with pytest.raises(ValueError, match=expected):
         Training(spec, data_root, tmp_path / "next")
+
+
+def test_extra_weights_are_of_another_backbone():
+    own = {"backbone.a": torch.zeros(2)}
+    with pytest.raises(ValueError, match=r"the network has no 'backbone\.b'"):
+        fit(own, {**own, "backbone.b": torch.zeros(1)})
+    assert fit(own, {**own, "head.weight": torch.zeros(3, 2)}) == own, "a network without a head takes none"
 
 
 def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, tmp_path):

@@ -59,6 +59,11 @@ def test_embeddings_of_the_untrained_network_survive_an_interruption(
     assert again.result().scores == plain.scores, "keeping them changes no number"
 
 
+def test_a_tuning_trial_keeps_no_embeddings_of_its_start(make_spec, data_root, tmp_path, finish):
+    finish(Training(make_spec(phase="tune", steps=1, evaluation={"keep_start_embeddings": True}), data_root, tmp_path))
+    assert not (tmp_path / "embeddings_start.npz").exists()
+
+
 def test_rebuilding_a_network_fetches_no_weights(monkeypatch, make_spec, data_root, tmp_path, finish):
     from torchvision import models
 

@@ -59,3 +59,14 @@ def test_only_a_loss_that_cannot_skip_waits_for_the_device(name, synthesis):
     x, y, kept = batch()
     _, _, _, mined = value_and_gradient(loss, mine, x, y, kept) if loss.uses_tuples else (None,) * 4
     assert (mined is not None and mined[3] is not None) == able
+
+
+def test_another_packages_miner_sees_only_what_is_kept():
+    loss = build("contrastive", "none")
+    mine = miners.build("pytorch_metric_learning.miners.BatchHardMiner")
+    x, y, kept = batch()
+    value, gradient, _, mined = value_and_gradient(loss, mine, x, y, kept)
+    assert mined is not None
+    assert len(mined[1]) == int(kept.sum())
+    assert not gradient[~kept].any()
+    assert value > 0

@@ -40,6 +40,15 @@ def test_a_packed_folder_with_a_users_notes_is_kept(tmp_path):
     assert (tmp_path / "out" / "note8").read_text() == "mine"
 
 
+def test_a_users_file_is_kept(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("out", "link"):
+        with pytest.raises(DataError, match="found a file"):
+            pack(Made(arrays(5)), tmp_path / "raw", tmp_path / name, report=quiet)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
 @pytest.mark.parametrize("out", ["data/raw", "data/images", "data", "data/raw/../images", "link"])
 def test_the_sources_own_files_are_kept(out, tmp_path):
     (tmp_path / "data").mkdir()

@@ -107,6 +107,12 @@ def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
     refused(path, folder, "decompression bomb|truncated or corrupt")
 
 
+def test_a_bomb_within_the_ratio_but_too_large(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_BYTES", 500)
+    monkeypatch.setattr(archives, "SLACK", 100)
+    refused(make(tmp_path / "large.zip", GOOD), folder, "refused")
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
 def test_truncated(share, archive, folder):
     content = make(archive, GOOD | {f"birds/{n}.txt": bytes([n]) * 5000 for n in range(50)}).read_bytes()
@@ -144,6 +150,22 @@ def test_a_damaged_header_is_not_the_end_of_a_tar(tmp_path, folder):
     content[content.index(b"readme.txt")] ^= 0xFF
     path.write_bytes(content)
     refused(path, folder, "truncated or corrupt.*bad checksum at byte")
+
+
+def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("noise", bytes(range(256)) * 40)
+    content = bytearray(path.read_bytes())
+    content[60] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt")
+
+
+def test_a_zip_whose_names_are_not_utf8(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    refused(path, folder, "truncated or corrupt")
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])

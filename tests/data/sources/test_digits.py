@@ -45,3 +45,10 @@ def test_who_is_held_out_never_changes(packed):
     seen = np.flatnonzero(Digits().roles(packed.index) == "seen")
     assert seen[:6].tolist() == [4, 59, 64, 71, 75, 78]
     assert not np.any(Digits(seen_share=0.0).roles(packed.index) == "seen")
+
+
+def test_roles_follow_the_rows_when_one_is_skipped(packed):
+    roles = pd.Series(Digits().roles(packed.index))
+    again = Digits().roles(packed.index.sample(frac=1, random_state=1))
+    order = packed.index.sample(frac=1, random_state=1).index
+    np.testing.assert_array_equal(roles[order].to_numpy(), again)

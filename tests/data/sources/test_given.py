@@ -47,6 +47,17 @@ def test_training_images_are_chosen_by_their_given_label(packed_table):
     assert split["tune_given"].tolist() == ["train", "unused", "unused", "train", *["unused"] * 3, "train"]
 
 
+def test_coarse_labels_follow_from_the_given_fine_ones(packed_table):
+    index, _ = packed_table(table(coarse=list("xxxxyyyy")))
+    assert index["given_coarse"].tolist() == [0, 0, 0, 0, 1, 1, 1, 0]
+
+
+def test_without_given_labels_an_index_is_as_before(packed_table):
+    index, source = packed_table(table().drop(columns="given"))
+    assert not {"given_fine", "given_coarse", "verified"} & set(index)
+    assert list(splits.make(index, source)) == list(splits.COLUMNS)
+
+
 def test_unverified_labels_are_marked(packed_table):
     index, source = packed_table(table().drop(columns="fine"))
     assert index["fine"].tolist() == [0, 1, 1, 1, 2, 2, 3, 0]

@@ -12,6 +12,7 @@ from small_archives import Row, Small, quiet
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack
 from dml.data.sources import Huggingface, _hub
+from dml.data.sources._hub import numbered
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
 
@@ -182,6 +183,23 @@ def test_a_folder_that_would_be_read_in_part_is_refused(names, left_out, splits,
     assert re.search(left_out, chosen.left_out())
 
 
+def test_images_that_metadata_lacks_are_counted(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "0.png", "1.png", "2.png")
+    (tmp_path / "own/metadata.csv").write_text("file_name,label\n0.png,a\n1.png,b\n")
+    with pytest.raises(DataError, match="1 of 3 images would be left out"):
+        source.download(tmp_path / "raw", quiet)
+
+
+def test_what_the_folders_readme_chooses_is_read(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "a.parquet", "b.parquet")
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - {split: train, path: a.parquet}\n---\n"
+    (tmp_path / "own/README.md").write_text(card)
+    source.download(tmp_path / "raw", quiet)
+    assert re.match("1 of 2 files .*: b.parquet", source.left_out())
+
+
 def test_a_changed_file_is_noticed(tmp_path):
     table("ant", "bee").save_to_disk(str(tmp_path / "own"))
     source = Huggingface(str(tmp_path / "own"))
@@ -233,3 +251,15 @@ def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
     source = Huggingface("owner/birds", config="small", revision="abc")
     source.download(tmp_path, quiet)
     assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
+
+
+def test_each_split_may_number_its_own_classes():
+    """Train and test have other classes in metric learning, and each loader numbers from 0."""
+    datasets = pytest.importorskip("datasets")
+    parts = {
+        name: datasets.Dataset.from_dict(
+            {"label": [0, 1]}, features=datasets.Features(label=datasets.ClassLabel(names=names))
+        )
+        for name, names in (("train", ["cat", "dog"]), ("test", ["emu", "cat"]))
+    }
+    assert numbered(parts, "label", "here") == ([0, 1, 2, 0], ["cat", "dog", "emu", "cat"])

@@ -122,6 +122,16 @@ def test_only_tables_that_were_read_otherwise_before_are_packed_again(written, t
         assert (Imagefolder(root, table=table).fingerprint(tmp_path) != before) == again
 
 
+def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
+    root = written("0.png", "1.png", "2.png")
+    columns = {"path": ["0.png", "1.png", "2.png"], "fine": ["007", "7", "7"], "given": ["7", "007", "7"]}
+    index = packed_of(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path).index
+    assert index["given_fine"].tolist() == [1, 0, 1]
+    columns["given"][1] = "07"
+    with pytest.raises(DataError, match="row 3: given is '07', which is no verified label"):
+        packed_of(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("columns", "match"),
     [

@@ -80,6 +80,15 @@ def test_queries_and_gallery(written, tmp_path):
             roles_of(np.array(parts), np.unique(names, return_inverse=True)[1], np.array(names), "x")
 
 
+def test_groups_of_classes_within_splits(written, tmp_path):
+    root = written(*images("Train/pets/ant", "Train/pets/bee", "Test/wild/ant", "Test/wild/cat"))
+    index, _ = read(Imagefolder(root), tmp_path)
+    assert index["fine_name"].unique().tolist() == ["wild/ant", "wild/cat", "pets/ant", "pets/bee"]
+    assert index.groupby("coarse_name")["role"].first().to_dict() == {"pets": "train", "wild": "test"}
+    same = Imagefolder(root, disjoint="coarse")
+    assert same.roles(index).tolist() == index["role"].tolist()
+
+
 def test_the_layout_can_be_chosen(written, tmp_path):
     root = written(*images("train/ant", "train/bee", "test/cat", "test/dog"))
     index, text = read(Imagefolder(root, layout="groups"), tmp_path)
@@ -111,3 +120,17 @@ def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
 def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts(monkeypatch):
     monkeypatch.setattr(packer, "version", 1)
     assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"
+
+
+@pytest.mark.parametrize(
+    "thumbnail", ["notes/.thumbnails/0.png", "@eaDir/0.png", "train/a/@eaDir/0.png/T.png", "__MACOSX/0.png"]
+)
+def test_hidden_thumbnails_do_not_count(thumbnail, written, tmp_path):
+    """Those of file managers and network disks, beside splits and in them."""
+    source = Imagefolder(written(*images("train/a", "train/b", "test/c", "test/d"), thumbnail))
+    index, text = read(source, tmp_path)
+    assert index["role"].tolist() == ["test"] * 4 + ["train"] * 4
+    assert "imagefolder: test/, train/ are read as splits" in text
+    assert Imagefolder(written(*images("a", "b"), thumbnail.replace("train/a", "a")), layout="classes").left_out() == (
+        "1 folder without an image: notes" if thumbnail.startswith("notes") else ""
+    )

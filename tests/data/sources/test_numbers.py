@@ -73,6 +73,14 @@ def test_apart_no_fold_tests_handwriting_that_it_trains_on(monkeypatch):
     assert sorted(set.union(*tested[1:])) == list(range(100))
 
 
+def test_apart_the_pictures_of_its_own_split_are_the_same():
+    both = list(Numbers(per_class=2, apart=True).images(None))
+    roles = Numbers(apart=True).roles(pd.DataFrame(both)[["fine", "part"]])
+    own = np.stack([record["image"] for record, role in zip(both, roles, strict=True) if role != "unused"])
+    np.testing.assert_array_equal(own.reshape(100, 2, 16, 24), drawn(per_class=2))
+    assert len(both) == Numbers(per_class=2, apart=True).counts["all"]["images"]
+
+
 def test_a_drawn_digit_is_scipys_interpolation():
     """Tens and units, each turned, scaled and moved as the generator says, by another library."""
     pictures = drawn(per_class=2, size=20)

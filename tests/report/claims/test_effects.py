@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from dml.report.claims import break_points, slope
+from dml.report.claims import NO_SEED, break_points, slope
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
 UP = [4.0, 5.0, 6.0, 5.5, 4.5]
@@ -17,6 +17,16 @@ def test_the_effect_is_paired_over_seeds(verdicts, claim):
     assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert found.seeds == 5
     assert verdict.p == pytest.approx(expected.pvalue)
+
+
+def test_only_seeds_that_all_cells_finished_count(verdicts, claim):
+    def alter(frame):
+        return frame[~((frame["positives"] == "easy") & (frame["seed"] == 4))]
+
+    (verdict,) = verdicts([claim()], UP, alter)
+    assert verdict.effects[0].seeds == 4
+    (verdict,) = verdicts([claim()], UP, lambda frame: frame[frame["positives"] == "easy"])
+    assert (verdict.word, verdict.reason) == ("not tested", NO_SEED)
 
 
 def test_the_effect_of_a_seed_is_the_mean_over_pairs(verdicts, claim):

@@ -23,6 +23,18 @@ def test_a_comparison_without_flags_is_decided_by_its_effect(verdicts, claim, ga
     assert (verdict.word, verdict.flags, NOT_KNOWN in verdict.unknown) == (word, (), False)
 
 
+def test_better_only_untuned_is_not_tested(verdicts, claim):
+    (verdict,) = verdicts([claim(fixed="")], UP)
+    assert (verdict.word, verdict.flags) == ("not tested", ("rate not tuned",))
+    assert verdict.reason == "not tested: rate not tuned"
+    assert verdict.effects[0].mean == pytest.approx(5.0)  # shown all the same
+
+
+def test_still_rising_is_not_tested(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, lambda frame: frame.assign(curve=_curve(0.3, 0.4, 0.5)))
+    assert (verdict.word, verdict.flags) == ("not tested", ("still rising",))
+
+
 @pytest.mark.parametrize("share", [True, False])
 def test_shares_of_a_reference_that_still_rises_are_not_tested(verdicts, claim, share):
     """The claim compares cells at 40% noise, in percent of their clean counterparts."""

@@ -53,6 +53,13 @@ def test_each_verdict_is_reached(verdicts, gains, changes, word, claim):
     assert verdict.word == word
 
 
+def test_one_seed_decides_nothing(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, seeds=[0])
+    assert verdict.word == "undecided"
+    assert verdict.effects[0].mean == pytest.approx(4.0)
+    assert np.isnan(verdict.p)
+
+
 def test_each_part_must_hold(verdicts, claim):
     def alter(frame):
         both = (frame["loss"] == "margin") & (frame["positives"] == "easy")

@@ -71,3 +71,10 @@ def test_no_clean_label_is_read(root):
     assert Rates(root, root / "again")(trial()) == before
     changed = open_packed(root / "packed").index["fine"].to_numpy()[table["index"]]
     assert (changed != table["observed"]).mean() > 0.8, "the clean labels were changed where they are read"
+
+
+def test_the_observed_labels_are_read(root):
+    table = pd.read_parquet(root / "noise/digits.parquet")
+    right = open_packed(root / "packed").index["fine"].to_numpy()[table["index"]]
+    table.assign(observed=right).to_parquet(root / "noise/digits.parquet", index=False)
+    assert Rates(root, root / "store")(trial()) < 0.05

@@ -114,3 +114,11 @@ def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
     assert identity(finish(again)[0]) == identity(unlucky)
     rows = {identity(job): outcome.status for job, outcome in again.ended()}
     assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]
+
+
+@pytest.mark.parametrize("scores", [{}, {"validation/fine/recall@1": float("nan")}])
+def test_a_trial_without_its_objective_failed(toy_study, tmp_path, scores):
+    plan, ended = start(toy_study(), TrialStore(tmp_path))
+    plan.end(plan.take().id, Outcome(FINISHED, scores))
+    assert ended[0][1].status == FAILED
+    assert "validation/fine/recall@1" in ended[0][1].error

@@ -150,6 +150,17 @@ def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_com
     assert not list(tmp_path.glob("store/trials/*/.model.deleted"))
 
 
+def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy_study, tmp_path, monkeypatch):
+    plan = simulate(toy_study(), tmp_path, score, stop=9)
+    tidying = Tidying(plan, InitFromFinder(tmp_path / "results", tmp_path / "store"), None)
+    tidying.now_and_then()
+    assert len(models(tmp_path)) == 3, "too early"
+    monkeypatch.setattr("dml.sweep.run.TIDY_SECONDS", 0.0)
+    tidying.now_and_then()
+    whole = [state for state in plan.states if len(state.confirmed) == 2]
+    assert (len(whole), len(models(tmp_path))) == (1, 2)
+
+
 USER = """\
 title: Starts from another study
 datasets: [digits]
