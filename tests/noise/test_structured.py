@@ -59,6 +59,14 @@ def test_classes_are_confused_with_the_nearest_by_their_mean_features():
     assert (nearest.observed[wrong] == np.array([1, 0, 1, 4, 3, 4])[LABELS[wrong]]).all()
 
 
+def test_a_matrix_goes_before_features():
+    similarity = np.roll(np.eye(6), 1, axis=1)
+    observed, flipped = noise.build("similarity", rate=0.3, neighbours=1).corrupt(
+        LABELS, 0, features=np.zeros((600, 2)), similarity=similarity
+    )
+    assert (observed[flipped] == (LABELS[flipped] + 1) % 6).all()
+
+
 def test_neighbours_are_as_likely_and_no_more_than_there_are():
     observed, flipped = noise.build("similarity", rate=0.5, neighbours=99).corrupt(
         np.repeat(LABELS, 20), 0, similarity=np.zeros((6, 6))
