@@ -18,7 +18,8 @@ def test_a_loss_shows_the_settings_in_which_its_variants_differ():
     assert shared == {"triplet": {"margin": 0.2, "reduction": "mean"}, "margin": {"beta": 1.4}, "info_nce": {}}
     cells = [Cell("digits", "uniform", 0.0, loss, "easy", "hard") for loss in losses]
     names = [method_of(cell, {}, shared[cell.loss.name]).loss for cell in cells]
-    assert names == ["triplet", "triplet(synthesis=loop)", "margin", "info_nce", "info_nce(memory size 1500, warm_up 20)"]
+    assert names[:4] == ["triplet", "triplet(synthesis=loop)", "margin", "info_nce"]
+    assert names[4:] == ["info_nce(memory size 1500, warm_up 20)"]
 
 
 @pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])
