@@ -1,12 +1,7 @@
 """`dml status`: the last lines that sweeps wrote."""
 
 import json
-import subprocess
-import sys
 import time
-
-from dml.sweep.progress import status as progress_text
-from dml.sweep.store import trials as store
 
 NOW = {
     "study": "tiny",
@@ -35,12 +30,3 @@ def write(project, **changes):
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
-
-
-def test_the_answer_needs_no_heavy_import():
-    program = (
-        "import sys, dml.sweep.progress.status; print({'torch', 'numpy', 'pandas', 'optuna', 'ray'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
-    assert (store.FINISHED, store.FAILED) == progress_text.ENDED

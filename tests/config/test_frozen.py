@@ -1,10 +1,8 @@
 """`training.frozen` and sources of vectors: what a study may say of them."""
 
-from __future__ import annotations
-
 from dml.config.loading import record, recorded
 from dml.sweep.inputs.vectors import frozen_trainings
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 
 VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -44,29 +42,9 @@ grid:
     assert frozen_trainings(study(""), "digits") == []
 
 
-def test_vectors_are_passed_on_to_the_head(study):
-    loaded = study("", VECTORS)
-    training = spec(loaded).training
-    assert (training.backbone, training.frozen) == ("identity", True)
-    assert "models.identity" in keys.versions(spec(loaded))
-    assert frozen_trainings(loaded, "features") == []
-    study("training: {backbone: identity, frozen: true}", VECTORS)
-
-
-def test_images_beside_vectors_keep_their_backbone(study):
-    both = study("training: {backbone: mlp}", f"digits, {VECTORS}")
-    assert [spec(both, cell).training.backbone for cell in (0, 1)] == ["mlp", "identity"]
-    assert [spec(both, cell).training.frozen for cell in (0, 1)] == [False, True]
-
-
 def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
     made = study("recipe: head", VECTORS)
     training = made.training_of(made.cells()[0])
     assert (training.backbone, training.frozen) == ("identity", True)
     assert spec(made).training.backbone == "identity"
     assert recorded(record(made), made) == made
-
-
-def test_a_spec_survives_its_way_to_a_worker(study):
-    made = spec(study("training: {frozen: true, head_start: lda}"))
-    assert spec_json.load(spec_json.dump(made)) == made

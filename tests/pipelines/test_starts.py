@@ -36,6 +36,8 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     ):
         project.study("second", wrong)
         assert expected in refused(project.stage("sweep", "second"))
+    project.study("second", second.replace("backbone: mlp", "backbone: small_conv"))
+    assert "the weights are of another backbone: it has no " in refused(project.stage("sweep", "second"))
     assert len(list(project.root.glob("store/trials/*/spec.json"))) == 2, "nothing ran"
 
     project.study("second", second)
