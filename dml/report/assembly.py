@@ -18,6 +18,7 @@ from dml import discovery
 from dml.config import Study
 from dml.config.for_use import explained
 from dml.counting import counted
+from dml.papers import papers
 from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import covers, summary_at
 from dml.report.labels import Texts, metric_label, noise_label
@@ -40,24 +41,15 @@ STUDY = (
     "untrained",
     "against_setting",
     "planes",
-    "retrieval",
-    "similarities",
-    "tsne",
-    "spectrum",
     "reference_values",
     "claims",
     "all_results",
-    "negative_skew",
-    "tuning",
     "settings",
     "training_log",
     "provenance",
     "failures",
 )
 """A study's page."""
-
-EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
-"""Those of them that draw kept embeddings. A publication keeps what they show."""
 
 KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
@@ -100,8 +92,7 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
-    found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in STUDY}
-    found = {name: section for name, section in found.items() if section.applies(results)}
+    found = sections_of(results)
     key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
     for name, section in found.items():
@@ -130,6 +121,15 @@ def study_page(results: Results, root: Path) -> Page:
         waiting=results.confirmed.empty,
         verdict=outcome_of(results),
     )
+
+
+def sections_of(results: Results) -> dict[str, Section]:
+    """The sections of a study's page by their files' names; those of the study's paper come last."""
+    places = [(PACKAGE, name) for name in STUDY]
+    own = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
+    places += [(paper.package, name) for paper in own for name in paper.study_sections]
+    sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
+    return {name: section for name, section in sections.items() if section.applies(results)}
 
 
 def _best(results: Results) -> list[tuple[str, str, str]]:
@@ -202,20 +202,19 @@ def _notices(results: Results) -> list[Notice]:
 
 
 def figure_arrays(
-    study: Study, results: Path, store: Path, data: Path, before: Mapping[str, np.ndarray] | None = None
+    study: Study, results: Path, store: Path, before: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
     """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
 
     Parameters
     ----------
-    results, store, data : the study's folder of results, the store of trials, and the study's folder of data.
+    results, store : the study's folder of results, and the store of trials.
     before : the arrays of the snapshot that is replaced; trials that were reused from it have no others.
     """
-    loaded = replace(load(study, results, store, data=data), figures=FigureData(before=before or {}))
+    loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
     covers(loaded)  # asks for each class's scores
-    for name in EMBEDDINGS:
-        section: Section = discovery.build(PACKAGE, name)
-        if section.applies(loaded):
+    for name, section in sections_of(loaded).items():
+        if name not in STUDY or name == "planes":  # others take no arrays
             for _ in section.content(loaded):
                 pass
     return loaded.figures.found

@@ -248,10 +248,9 @@ def _written(write: Callable[[Path], None]) -> int:
 def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
     drawn = _bytes(arrays)
     if text + drawn > LARGEST:
-        fewer = "; let report.cells name fewer cells, or lower report.queries or report.neighbors" if drawn else ""
         raise ValueError(
             f"{study.name}: its snapshot would have {text + drawn:,} bytes ({text:,} of trials, {drawn:,} of figures); "
-            f"at most {LARGEST:,} are allowed{fewer}"
+            f"at most {LARGEST:,} are allowed"
         )
 
 

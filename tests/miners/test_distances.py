@@ -7,8 +7,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.miners import PairDistances, build
-from dml.miners import skew as eta
 from dml.types import Pairs, Tuples
+from papers.noise.theory import skew as eta
 
 
 def generator(seed=0):

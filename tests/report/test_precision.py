@@ -46,20 +46,3 @@ def test_the_best_methods_are_a_set_of_those_that_are_not_told_apart(results):
     assert all(text.count("easy") == 2 and "random +" not in text for text in found["best"])
     equal = section.best_sets(results(0.0)).frame
     assert (equal["size"] >= 3).all()
-
-
-def test_a_reversed_order_has_a_negative_correlation(synthetic, loaded):
-    order = {("random", "random"): 1, ("random", "semihard_random"): 2}
-    order |= {("easy", "random"): 3, ("easy", "semihard_random"): 4}
-
-    def alter(frame):
-        frame = only_confirmed(frame)
-        place = [order[pair] for pair in zip(frame["positives"], frame["negatives"], strict=True)]
-        frame[KEY] = 0.5 + 0.01 * np.array(place) * np.where(frame["rate"] > 0, -1, 1)
-        return frame
-
-    study = synthetic.study(noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
-    (row,) = section.orders(loaded(study, alter)).frame.to_dict("records")
-    assert row["tau"] == pytest.approx(-1.0)
-    assert "easy" in row["first"]
-    assert "random + random" in row["now"]

@@ -53,7 +53,7 @@ def diagnostics(results: Results) -> Table | None:
     for name in results.cells:
         logged = [found for found in results.logged.get(name, []) if found]
         means = {k: float(v) for k, v in pd.DataFrame(logged).mean(numeric_only=True).items()} if logged else {}
-        means.pop("eta", None)  # of older trials: a maximum, biased upwards. `negative_skew` pools counts instead
+        means.pop("eta", None)  # of older trials: a maximum, biased upwards. papers/noise pools counts instead
         keys += [key for key in means if key not in keys]
         row = identity(results, name) | {f"mean {key}": mean for key, mean in means.items()}
         rows.append(row | {"seconds": float(seconds.get(name, np.nan)), "cell": name})

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.miners import skew
-from papers.noise.theory import pair_noise, unhinged
+from papers.noise.theory import pair_noise, skew, unhinged
 
 
 @pytest.mark.parametrize("balanced", [False, True])
