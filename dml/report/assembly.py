@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +27,12 @@ from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, percent, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
-from dml.report.page.blocks import Block, Drawing
+from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
-from dml.report.sections import CardSection, Section
+from dml.report.sections import CardSection, Section, SilentSection
 from dml.report.sections.winners import winners
 
 STUDY = (
@@ -95,13 +96,23 @@ def study_page(results: Results, root: Path) -> Page:
     found = sections_of(results)
     key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
+    silent: dict[str, list[tuple[str, Iterator[Block | None]]]] = {}
     for name, section in found.items():
         blocks = section.content(results)
+        if isinstance(section, SilentSection) and (why := section.silent(results)):
+            silent.setdefault(why, []).append((section.title, blocks))
+            continue
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
+    if silent:
+        folds = [
+            Folded(f"{', '.join(titles)}: {why}", tuple(chain.from_iterable(blocks)))
+            for why, (titles, blocks) in ((why, zip(*folded, strict=True)) for why, folded in silent.items())
+        ]
+        sections.append(PageSection("undecided", say("undecided"), assets.save(folds), tuning))
     cards = [found[name] for name in INDEX if name in found]
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)

@@ -10,8 +10,6 @@ import hashlib
 import os
 import pickle
 import shutil
-import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -20,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from dml.config import Study
-from dml.files import replacing, sha256, sockets_fit
+from dml.files import replacing, sha256
 from dml.own_files import foreign, refusal, replaced
 from dml.papers import paper_claims
 from dml.report import figures
@@ -44,9 +42,6 @@ from dml.snapshots import snapshots as published
 
 AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
-LISTENER = 32  # bytes of `/pymp-abcdefgh/listener-abcdefgh`
-START_METHOD = "forkserver" if sys.platform == "linux" and sockets_fit(tempfile.gettempdir(), LISTENER) else "spawn"
-"""Not a fork of this process, which would copy the threads' locks of the numeric libraries. A server imports once."""
 
 
 Value = TypeVar("Value")
@@ -83,19 +78,13 @@ def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Va
 def workers(studies: int) -> Iterator[Executor | None]:
     """Processes that draw the pages of so many studies, as many as there are processors; None if they would not pay.
 
-    They import what they need while the caller reads results.
+    They are not forks, which would copy the threads' locks of the numeric libraries.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if studies < MANY or processors == 1:
         yield None
         return
-    most = min(processors, studies, AT_ONCE)
-    context: Any = get_context(START_METHOD)
-    if START_METHOD == "forkserver":
-        context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(most, context) as pool:
-        for _ in range(most):
-            pool.submit(_started)
+    with ProcessPoolExecutor(min(processors, studies, AT_ONCE), get_context("spawn")) as pool:
         try:
             yield pool
         except BaseException:
@@ -134,10 +123,6 @@ def study_pages(pool: Executor | None, jobs: Sequence[Job], root: Path) -> list[
     longest = sorted(jobs, key=lambda job: -len(job.results.cells) if job.results else 0)
     waiting = {job.name: pool.submit(_page, job, root).result for job in longest if job.results}
     return [waiting.get(job.name, partial(_page, job, root)) for job in jobs]
-
-
-def _started() -> None:
-    """A worker that runs this has imported this file."""
 
 
 def _page(job: Job, root: Path) -> StudyPage:

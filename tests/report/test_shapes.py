@@ -2,11 +2,12 @@
 
 import re
 
-import pandas as pd
 import pytest
 import shapes
+from synthetic import KEY
 
 from dml.report import best_methods
+from dml.report.sections.all_results import against_noise
 
 pytestmark = pytest.mark.slow
 
@@ -24,15 +25,15 @@ def test_the_report_of_the_default_study_is_below_three_megabytes(built, site, t
     assert shared < SHARED
 
 
-def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_path, monkeypatch):
+def test_of_very_many_methods_figures_draw_the_best(synthetic, loaded, monkeypatch):
     monkeypatch.setattr(best_methods, "MANY", 5)
     monkeypatch.setattr(best_methods, "BEST", 3)
-    study = synthetic.study(name="many", seeds=[0, 1])
-    page = built(study)
-    assert "Coloured: the best 3 of 8 methods by their mean score; grey: the other 5." in page
-    frame = pd.read_csv(tmp_path / "report" / "data" / "many" / "figure-best-digits-uniform.csv")
-    assert len(frame) == len(study.cells())  # the file has all of them
-    text = (tmp_path / "report" / "figures" / "many" / "best-digits-uniform.svg").read_text()
-    means = frame.groupby(["loss", "positives", "negatives"])["score mean"].mean().sort_values(ascending=False)
-    for place, (loss, positives, negatives) in enumerate(means.index):
-        assert (f"{loss}, {positives} positives, {negatives} negatives" in text) == (place < 3)
+    results = loaded(synthetic.study(seeds=[0, 1]))
+    figure, data, added = against_noise(results, "digits", "uniform", KEY)
+    assert "the best 3 methods" in added
+    means = {}
+    for name, method in results.methods.items():
+        means.setdefault(method, []).extend(results.values(name, KEY))
+    best = sorted(means, key=lambda method: -sum(means[method]))[:3]
+    assert set(data["cell"]) == {name for name, method in results.methods.items() if method in best}
+    assert sum(len(axes.lines) for axes in figure.axes) == 3

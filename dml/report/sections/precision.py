@@ -11,7 +11,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.intervals import CORRECTED, of_searches, over
 from dml.report.analysis.paired import is_better, is_worse, versus_winner
-from dml.report.analysis.precision import conditions, scores_of, spread
+from dml.report.analysis.precision import conditions, detectable, scores_of, spread, too_few_seeds
 from dml.report.analysis.selection import explained
 from dml.report.labels import Texts, joined, metric_label, noise_label
 from dml.report.numbers import percent
@@ -35,6 +35,10 @@ class Precision:
         """Two methods with two seeds each, somewhere."""
         return any(_comparable(scores_of(results, *one)) for one in conditions(results))
 
+    def silent(self, results: Results) -> str:
+        """Too few seeds for a difference as large as any."""
+        return too_few_seeds(results)
+
     def content(self, results: Results) -> Iterator[Block | None]:
         """What the study would find, and the best methods of each condition."""
         sentence = could_find(results)
@@ -45,15 +49,15 @@ class Precision:
 
 def could_find(results: Results) -> str:
     """The true difference that the study's tests would find, in a sentence; empty if its spread is not known."""
-    found = spread(results)
-    if found is None or not found.points > 0:
+    found, points = spread(results), detectable(results)
+    if found is None or points is None:
         return ""
     seeds, metric = len(results.study.blocks), metric_label(results.study.search.objective)
     tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
     text = say(
         "could_find",
         blocks=counted(seeds, results.study.block),
-        points=_points(found.detectable(seeds, tests)),
+        points=_points(points),
         metric=metric,
         block=results.study.block,
         spread=_points(found.points),

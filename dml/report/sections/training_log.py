@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from dml.report.best_methods import cells_or_best
+from dml.report.best_methods import drawn_cells, series_panels
 from dml.report.labels import Texts, joined, readable, score_label
 from dml.report.page.blocks import Block, Column, Drawing, Folded, Table, folded
 from dml.report.results import Results, parsed
@@ -34,7 +34,8 @@ class TrainingLog:
             key = results.objective(dataset)
             label, where = score_label(key), results.where(dataset, noise)
             curves = _curves(results, dataset, noise)
-            figure, added = cells_or_best(results, curves, key, ("training steps", label), _draw)
+            cells, added = drawn_cells(results, list(curves), key)
+            figure = series_panels(results, {cell: curves[cell] for cell in cells}, ("training steps", label), _draw)
             ends = say("ends") if results.study.search.stop == "best" else ""
             caption = joined(say("figure", score=label, where=where), ends) + added
             data = series_frame(results, curves, "step", "score")
