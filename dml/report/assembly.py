@@ -20,20 +20,18 @@ from dml.config import Study
 from dml.config.for_use import explained
 from dml.counting import counted
 from dml.papers import papers
-from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import covers, summary_at
-from dml.report.labels import Texts, metric_label, noise_label
+from dml.report.labels import Texts, noise_label
 from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
-from dml.report.numbers import NOTHING, duration, percent, rate
+from dml.report.numbers import NOTHING, duration, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
-from dml.report.sections import CardSection, Section, SilentSection
-from dml.report.sections.winners import winners
+from dml.report.sections import Section, SilentSection
 
 STUDY = (
     "effects_of_choices",
@@ -60,10 +58,6 @@ COMPARING = (
     *("claims", "all_results"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
-
-INDEX = ("winners",)
-"""A study's card on the index shows what these sections' `card` yields, then the key figure."""
-
 
 COLUMNS = ("rate", "method", "score", "low", "high")
 
@@ -113,7 +107,6 @@ def study_page(results: Results, root: Path) -> Page:
             for why, (titles, blocks) in ((why, zip(*folded, strict=True)) for why, folded in silent.items())
         ]
         sections.append(PageSection("undecided", say("undecided"), assets.save(folds), tuning))
-    cards = [found[name] for name in INDEX if name in found]
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")
@@ -126,9 +119,7 @@ def study_page(results: Results, root: Path) -> Page:
         sections=sections,
         facts=_facts(results),
         notices=_notices(results),
-        card=[block for card in cards if isinstance(card, CardSection) for block in assets.save(card.card(results))],
         key=figure,
-        best=_best(results),
         waiting=results.confirmed.empty,
         verdict=outcome_of(results),
     )
@@ -141,22 +132,6 @@ def sections_of(results: Results) -> dict[str, Section]:
     places += [(paper.package, name) for paper in own for name in paper.study_sections]
     sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
     return {name: section for name, section in sections.items() if section.applies(results)}
-
-
-def _best(results: Results) -> list[tuple[str, str, str]]:
-    """The winners at the lowest and the highest rate of the first noise model that is no topline."""
-    table = winners(results)
-    rows = [] if table is None else table.frame.to_dict("records")
-    rows = [row for row in rows if (row["dataset"], results.cells[row["cell"]].noise) == results.conditions[0]]
-    metric = metric_label(results.study.search.objective)
-    return [
-        (
-            results.level(*results.cells[row["cell"]].noise_level) + after_comma(marks(results, row["cell"])),
-            str(row["winner"]),
-            f"{metric} {percent(row['score mean'])}",
-        )
-        for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
-    ]
 
 
 def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:

@@ -11,7 +11,6 @@ import contextlib
 import gc
 import importlib
 import json
-import multiprocessing
 import os
 import runpy
 import select
@@ -186,10 +185,8 @@ if __name__ == "__main__":
     from dml.sweep.execution.cluster import QUIET  # before Ray is imported, which reads it
 
     os.environ.update(QUIET)
-    multiprocessing.current_process().name = "Forks"  # for which `dml.pipeline.early` starts nothing
     for library in LIBRARIES:
         importlib.import_module(library)
-    multiprocessing.current_process().name = "MainProcess"
     gc.freeze()  # or each program spends a second on what the server imported when it ends
     sys.path.remove(str(Path(__file__).parent))
     asked = serve(socket.socket(fileno=int(sys.argv[1])))

@@ -82,15 +82,6 @@ class SilentSection(Protocol):
         ...
 
 
-@runtime_checkable
-class CardSection(Protocol):
-    """A section that also contributes to the study's card on the index."""
-
-    def card(self, results: Results) -> Iterator[Block | None]:
-        """The blocks on the card. They must be small; a table or a drawing is saved a second time."""
-        ...
-
-
 @dataclass(frozen=True)
 class TheoryVerdict:
     """What a computation says about a claim of a paper, always made from computed numbers."""

@@ -35,10 +35,10 @@ from dml.report.labels import (
 from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Folded, Table, folded
-from dml.report.reference_values import reference_values_by_cell
 from dml.report.results import Results, once
 from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise
+from dml.report.sections.reference_values import reference_values_by_cell
 from dml.types import VALIDATION, ScoreKey
 
 
@@ -121,7 +121,7 @@ class Winners:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
-        yield from self.card(results)
+        yield _findings(results)
         for place, (dataset, noise) in enumerate(results.conditions):
             blocks = tuple(_drawings(results, dataset, noise))
             if place < OPEN:
@@ -131,13 +131,13 @@ class Winners:
         yield winners(results)
         yield folded(every_pair(results))
 
-    def card(self, results: Results) -> Iterator[Block | None]:
-        """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
-        table = winners(results)
-        rows = [] if table is None else table.frame.to_dict("records")
-        rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
-        if 0 < len(rows) <= CARDS:
-            yield Findings(tuple(_finding(results, row) for row in rows))
+
+def _findings(results: Results) -> Findings | None:
+    """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
+    table = winners(results)
+    rows = [] if table is None else table.frame.to_dict("records")
+    rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
+    return Findings(tuple(_finding(results, row) for row in rows)) if 0 < len(rows) <= CARDS else None
 
 
 @once
