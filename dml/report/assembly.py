@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +89,11 @@ def study_page(results: Results, root: Path) -> Page:
     found = sections_of(results)
     key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
-    silent: dict[str, list[tuple[str, Iterator[Block | None]]]] = {}
+    silent: dict[str, list[Folded]] = {}
     for name, section in found.items():
         blocks = section.content(results)
         if isinstance(section, SilentSection) and (why := section.silent(results)):
-            silent.setdefault(why, []).append((section.title, blocks))
+            silent.setdefault(why, []).append(Folded(section.title, tuple(blocks)))
             continue
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
@@ -102,11 +101,8 @@ def study_page(results: Results, root: Path) -> Page:
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
     if silent:
-        folds = [
-            Folded(f"{', '.join(titles)}: {why}", tuple(chain.from_iterable(blocks)))
-            for why, (titles, blocks) in ((why, zip(*folded, strict=True)) for why, folded in silent.items())
-        ]
-        sections.append(PageSection("undecided", say("undecided"), assets.save(folds), tuning))
+        lines = [Folded(f"{', '.join(f.title for f in folds)}: {why}", tuple(folds)) for why, folds in silent.items()]
+        sections.append(PageSection("undecided", say("undecided"), assets.save(lines), tuning))
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")

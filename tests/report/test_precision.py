@@ -67,4 +67,4 @@ def test_sections_that_need_more_seeds_are_under_one_line(synthetic, loaded, tmp
     if silent:
         (line,) = page.sections[-1].blocks
         assert line.title.startswith("What each choice is worth, What is not told apart: with 2 seeds")
-        assert len(line.blocks) >= 3
+        assert [inner.title for inner in line.blocks] == ["What each choice is worth", "What is not told apart"]
