@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.report import reference_values
+from dml.report.sections import reference_values
 
 
 def test_all_rows_load():

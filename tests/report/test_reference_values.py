@@ -3,7 +3,7 @@
 import pytest
 
 from dml.config import ReferenceSection
-from dml.report import reference_values
+from dml.report.sections import reference_values
 
 ENTRY = {"paper": "eps", "table": "1", "dataset": "mnist", "labels": "digits, train classes", "method": "EPS + Triplet"}
 
