@@ -358,13 +358,6 @@ class SplitByClasses(Protocol):
         ...
 
 
-@runtime_checkable
-class Redistributable(Protocol):
-    """A source that says whether its pictures may be published. Without this member they may not."""
-
-    redistributable: ClassVar[bool]  # snapshots of results contain small pictures of some images
-
-
 class Sampler(Protocol):
     """An endless iterator of batches: int64 (B,) positions into the training labels.
 

@@ -430,7 +430,6 @@ class EvaluationSettings:
         ),
     ] = "one"
     keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
-    keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
     over_clustering: Annotated[int, setting("clusters per class for `nmi+`", ge=1)] = 10
     nmi_average: Annotated[
         Literal["arithmetic", "geometric"], setting("mean of the two entropies in NMI; geometric: as in Le & Odobez")

@@ -1,7 +1,5 @@
 """Intervals, paired comparisons, many comparisons; against scipy and by simulation."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,6 @@ from scipy import stats
 from dml.statistics import (
     compare,
     detectable,
-    expected_best,
     holm,
     mean_variance,
     one_sided_t,
@@ -135,13 +132,3 @@ def test_what_is_detectable_is_found_in_four_of_five_studies():
         assert power(detectable(1.5, n, level), 1.5, n, level) == pytest.approx(0.8, abs=1e-6)
     assert detectable(1.5, 1) == np.inf
     assert power(100.0, 1.0, 1) == 0.0
-
-
-def test_the_expected_best_is_that_of_all_draws():
-    scores = [0.3, 0.9, 0.1, 0.4]
-    for k, found in enumerate(expected_best(scores), 1):
-        assert found == pytest.approx(np.mean([max(draw) for draw in itertools.product(scores, repeat=k)]))
-    assert expected_best([0.5, 0.5]).tolist() == [0.5, 0.5]
-    for wrong in ([], [np.nan], [[1.0]]):
-        with pytest.raises(ValueError, match="expected at least one score"):
-            expected_best(wrong)

@@ -20,32 +20,6 @@ from dml.config.training import TrainingSection
 from dml.data import augment, batches, sources
 from dml.types import Cell
 
-KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
-"""The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
-
-
-def check_figures(study: Study) -> None:
-    """Reject figures of embeddings that are not kept, and pictures of data without images.
-
-    Raises
-    ------
-    LocatedError : with the place of the figure.
-    """
-    measured = study.evaluation
-    for place, figure in enumerate(study.report.figures):
-        for setting in KEPT.get(figure, ("keep_embeddings",)):
-            if not getattr(measured, setting):
-                message = f"{figure!r} is drawn from kept embeddings: expected evaluation.{setting} true, got false"
-                raise LocatedError(message, "report", "figures", place)
-        vectors = [dataset.name for dataset in study.datasets if dataset.passes_on is not None]
-        if figure == "retrieval" and vectors:
-            message = f"'retrieval' shows images, of which source {vectors[0]!r} has none: remove it"
-            raise LocatedError(message, "report", "figures", place)
-        if figure == "retrieval" and "test" not in measured.sets:
-            message = "'retrieval' shows queries of the test set: expected 'test' in evaluation.sets, got "
-            message += f"{list(measured.sets)}"
-            raise LocatedError(message, "report", "figures", place)
-
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
     """Reject settings that cannot work together.
@@ -79,7 +53,6 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
     compare.check(study)
-    check_figures(study)
     for_use.check(study)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -30,7 +30,7 @@ class EvaluationSection(EvaluationSettings):
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
         given = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False, "keep_start_embeddings": False}
+            given |= {"sets": ("validation",), "keep_embeddings": False}
         return EvaluationSpec(**given)
 
 
@@ -45,17 +45,6 @@ class ReferenceSection(StudySection):
     match: dict[str, Any] = Field({}, description="attributes of the cells; without `rate`, at rate 0")
     set: EvaluationSet = Field("test", description="set of the compared score")
     level: Level = Field("fine", description="level of the compared score")
-
-
-EmbeddingFigure = Literal["retrieval", "similarities", "tsne", "spectrum"]
-
-
-class ReportSection(StudySection):
-    """What a study's page shows."""
-
-    figures: list[EmbeddingFigure] = Field(
-        [], description="further figures, of kept embeddings; [figures](studies.md#the-studys-page-report) says which"
-    )
 
 
 class AuditSection(StudySection):

@@ -68,7 +68,7 @@ def picture_of(place: Place, study: Study) -> Picture:
     store, data = Path(place.store), Path(place.data)
     live = _live(place, study)
     is_live = _written(live) > _written(Path(place.results, TRIALS))
-    results = load(study, live.parent if is_live else Path(place.results), store, data=data)
+    results = load(study, live.parent if is_live else Path(place.results), store)
     winners, audited = champions(store, study.name), audits(Path(place.audit), study.name)
     if results.trials.empty and not is_live:
         return Picture(study.name, [*winners, *audited])

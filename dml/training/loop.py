@@ -293,7 +293,6 @@ class Training:
         every = self.spec.evaluation.every or max(1, self.total_steps)
         at_start = self.spec.evaluation.at_start and not self._history.curve
         target = 0 if at_start else min(self.total_steps, (self.step // every + 1) * every)
-        self._save_start()
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
@@ -376,14 +375,6 @@ class Training:
         """Fit the head that is evaluated and saved to the present backbone, if the study asks for it."""
         if (kind := self.spec.training.head_refit) is not None:
             fit_head(self.trained, kind, self.spec, self.data, self._augment, self._device)
-
-    def _save_start(self) -> None:
-        """Save the embeddings of the untrained network before the first step, if the study keeps them."""
-        wanted = self.spec.evaluation.keep_start_embeddings and self.spec.phase == "confirm"
-        path = self._folder / "embeddings_start.npz"
-        if wanted and self.step == 0 and self._rank == 0 and not path.is_file():
-            self._refit()
-            self._evaluator.save_embeddings(path)
 
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""

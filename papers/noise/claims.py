@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dml.report.claims import break_points, claim, paired, reached, slope
 from dml.report.results import Results
 from dml.report.verdicts import Comparison
+from papers.noise.theory.skew import eta_of_trial
 
 TEST = "test/fine/recall@1"
 SEEN = "seen/fine/recall@1"
@@ -54,6 +55,7 @@ def skew(results: Results) -> Iterator[Comparison]:
         FIXED,
         SEMIHARD,
         "diagnostics/eta",
+        number=eta_of_trial,
         where=CLEAN,
         disputed="with 20% wrong labels the order is the reverse, -0.9 [-1.6, -0.2], and pixels are as good there",
         fixed="the skew of the negatives at equal settings, not which of them retrieves better",
@@ -68,6 +70,7 @@ def skew_negatives(results: Results) -> Iterator[Comparison]:
         FIXED,
         SEMIHARD,
         "diagnostics/eta",
+        number=eta_of_trial,
         where={"rate": [0.0, 0.2, 0.4]},
         fixed="the skew of the negatives at equal settings, not which of them retrieves better",
     )
@@ -81,6 +84,7 @@ def skew_numbers(results: Results) -> Iterator[Comparison]:
         FIXED,
         SEMIHARD,
         "diagnostics/eta",
+        number=eta_of_trial,
         where={"rate": [0.0, 0.1, 0.2, 0.3]},
         fixed="the skew of the negatives that each draws, not which of them retrieves better",
     )

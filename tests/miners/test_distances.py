@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, and the skew that `dml.miners.skew` estimates from them."""
+"""Counts of the distances of drawn pairs, and the skew that `papers.noise.theory.skew` estimates from them."""
 
 import json
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.report import reference_values
+from dml.report.sections import reference_values
 from papers import free_points
 
 

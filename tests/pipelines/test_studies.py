@@ -9,11 +9,11 @@ import pytest
 from dml import discovery
 from dml.config import Study, load_study
 from dml.papers import paper_claims
-from dml.report import reference_values
 from dml.report.claims import registered
 from dml.report.claims import tests_of as claim_tests
 from dml.report.labels import metric_label
 from dml.report.loading import load
+from dml.report.sections import reference_values
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.yaml"))

@@ -39,7 +39,7 @@ def test_what_a_stage_imports_counts():
         ("sweep", ["losses/triplet.py", "config/study.py", "training/loop.py"], ["report/site.py", "cli/main.py"]),
         (
             "report",
-            ["report/page/templates/style.css", "report/glossary.yaml", "report/sections/tuning.yaml", "papers.py"],
+            ["report/page/templates/style.css", "report/glossary.yaml", "report/sections/winners.yaml", "papers.py"],
             ["sweep/plan/plan.py"],
         ),
     ],

@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
-from dml.report.analysis.embedded_cells import parts_of
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
 
@@ -23,4 +22,3 @@ def test_methods_tables_and_captions_name_the_filter():
     assert len(set(results.methods.values())) == 4
     assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000) (oracle)"]
     assert "Filter" in [column.label for column in identity_columns(results)]
-    assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000) (oracle)"

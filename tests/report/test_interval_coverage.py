@@ -52,9 +52,9 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
 def test_trials_reused_from_a_snapshot_keep_its_scores_of_classes(results, tmp_path):
     """A sweep that reuses a published trial stores no scores of its classes."""
     study, folder = results.study, tmp_path / "results" / results.study.name
-    first = figure_arrays(study, folder, tmp_path / "store", tmp_path)
+    first = figure_arrays(study, folder, tmp_path / "store")
     (tmp_path / "store/trials" / results.confirmed["key"].iloc[0] / "classes.npz").unlink()
-    assert len(figure_arrays(study, folder, tmp_path / "store", tmp_path)) < len(first)
-    again = figure_arrays(study, folder, tmp_path / "store", tmp_path, first)
+    assert len(figure_arrays(study, folder, tmp_path / "store")) < len(first)
+    again = figure_arrays(study, folder, tmp_path / "store", first)
     assert again.keys() == first.keys()
     assert all(np.array_equal(again[name], first[name]) for name in first)

@@ -62,7 +62,7 @@ def test_the_levels_of_ones_own_labels_are_called_as_given(synthetic, loaded, so
     assert [cell.order for cell in found] == [0.0, 0.2]
     assert ["as given" in cell.text for cell in found] == [own, own]
     assert ["made wrong" in cell.text for cell in found] == [False, own]
-    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
+    (card,) = [block for block in Winners().content(results) if isinstance(block, Findings)]
     assert ["as given" in finding.where for finding in card.items] == [own, own]
     assert noise_axis("uniform", results.own_labels) != noise_axis("uniform", not own)
     verified = of_study(results, noise=[*results.study.noise, NoiseSection(name="given", rates=[0.1])])

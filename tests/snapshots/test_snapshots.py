@@ -159,14 +159,11 @@ def test_files_of_a_person_are_not_published_over(tmp_path, study, folder):
         publish(study, folder, tmp_path / "snapshots")
     assert [path.name for path in own.parent.iterdir()] == ["notes.txt"]
     own.unlink()
-    pictures = {"pictures/all/digits/thumbnails": np.zeros((2, 4, 4, 3), np.uint8)}
-    publish(study, folder, tmp_path / "snapshots", pictures)
-    assert (own.with_name("pictures-digits.png")).is_file()
-    for name in ("notes.txt", "pictures-mine.png"):
-        own.with_name(name).write_text("mine")
+    publish(study, folder, tmp_path / "snapshots", {"planes/key/test/points": np.zeros((2, 2), np.float16)})
+    assert own.with_name("figures.npz").is_file()
+    own.write_text("mine")
     publish(study, folder, tmp_path / "snapshots")
-    left = {path.name for path in own.parent.iterdir()}
-    assert left == {"trials.parquet", "summary.json", "notes.txt", "pictures-mine.png"}
+    assert {path.name for path in own.parent.iterdir()} == {"trials.parquet", "summary.json", "notes.txt"}
 
 
 def test_publishing_again_says_which_cells_moved(tmp_path, study, folder):

@@ -240,18 +240,6 @@ def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, 
     assert np.array_equal(*both)
 
 
-def test_embeddings_before_the_first_step_have_the_head_that_is_evaluated(make_spec, data_root, tmp_path):
-    wanted = {**WANTED, "keep_start_embeddings": True, "at_start": True}
-    training = Training(make_spec(head_refit="whitening", evaluation=wanted), data_root, tmp_path)
-    training.advance()
-    training.close()
-    kept = np.load(tmp_path / "embeddings_start.npz")
-    rows = training.data.evaluation_rows("test")
-    own = scores_of(kept["embeddings"][kept["set"] == "test"], training, "test")
-    assert len(rows) == (kept["set"] == "test").sum()
-    assert training._history.curve[0].scores["test/fine/map@r"] == pytest.approx(own["map@r"], abs=1e-6)
-
-
 def test_what_is_stored_of_images_is_shared_with_studies_of_one_view(packed):
     training = TrainingSpec(backbone_settings={"width": 4}, train_from=BLOCK, views=3)
     first, mirrored = of_each_view(training, "mirror")

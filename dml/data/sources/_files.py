@@ -135,7 +135,6 @@ def halves(fine: np.ndarray, last: int) -> np.ndarray:
 class SourceDefaults:
     """One label level, nothing to fetch, nothing to check."""
 
-    redistributable: ClassVar[bool] = False
     mirrors: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine",)
     disjoint: str = "fine"

@@ -47,7 +47,6 @@ class Mnist(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "mnist"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shape: ClassVar[tuple[int, int, int] | None] = (28, 28, 1)

@@ -45,7 +45,6 @@ class Omniglot(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "omniglot"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shape: ClassVar[tuple[int, int, int] | None] = (105, 105, 1)

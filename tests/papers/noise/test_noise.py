@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dml import noise
-from dml.miners import skew
-from papers.noise.theory import pair_noise, unhinged
+from papers.noise.theory import pair_noise, skew, unhinged
 
 
 def counted(p, classes, pair):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dml.miners import skew as bounds
-from dml.miners import skew as eta
 from papers.noise.theory import pair_noise
+from papers.noise.theory import skew as bounds
+from papers.noise.theory import skew as eta
 
 
 def scanned(classes, least, most):

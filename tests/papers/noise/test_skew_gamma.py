@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.miners import skew
+from papers.noise.theory import skew
 
 CENTRES = np.arange(40) * 0.05 + 0.025
 UNIFORM = np.exp(-(((CENTRES - 1.3) / 0.15) ** 2) / 2)

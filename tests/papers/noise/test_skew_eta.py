@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dml.miners import skew as bounds
-from dml.miners import skew as eta
+from papers.noise.theory import skew as bounds
+from papers.noise.theory import skew as eta
 
 pytestmark = pytest.mark.slow
 

@@ -1,11 +1,8 @@
-"""How skewed the drawn negatives are, and the noise rate that the theory tolerates for that skew.
-
-How skewed the drawn pairs are (eta, gamma), pooled over seeds, and the noise rate that this skew tolerates.
+"""How skewed the drawn pairs are (eta, gamma), pooled over seeds, and the noise rate that this skew tolerates.
 
 Trials store counts of the negatives' distances per bin: as drawn (`eta_drawn`), and as under uniform drawing
 (`eta_uniform`); and those of the positives (`eta_positive_drawn`, `eta_positive_uniform`). A maximum per trial would be
-biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `dml.miners.skew` and
-`dml.miners.skew` say how.
+biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `papers.noise.theory.skew` says how.
 """
 
 from __future__ import annotations
@@ -18,24 +15,23 @@ import numpy as np
 import pandas as pd
 
 from dml import discovery
-from dml.miners import skew as bounds
-from dml.miners import skew as eta
-from dml.miners import skew as gamma
 from dml.report.analysis.paired import kept
-from dml.report.labels import Texts, joined
+from dml.report.labels import joined
 from dml.report.page.blocks import Block, Column, Paragraph, Table, folded
 from dml.report.results import Results, parsed
 from dml.report.sections._rows import identity, identity_columns
+from papers.noise.theory import skew
 
 HINGE, MARGINAL = "triplet", "margin"  # the losses that have a bound: of eta, and of gamma
 REACH = 2.0  # the end of the last bin: the largest distance between normalised embeddings
 NAMES = ("eta", "gamma", "bound")
+MISSING = "not measured"
 Histograms = tuple[np.ndarray, np.ndarray]  # drawn and uniform, (seeds, bins) each
 
 
 def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | None:
     """A cell's two histograms `<prefix>_drawn` and `<prefix>_uniform`, one row per seed that stored them, or None."""
-    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in _logged(results, name)]
+    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in results.logged.get(name, [])]
     stored = [(drawn, uniform) for drawn, uniform in stored if sum(drawn) > 0 and sum(uniform) > 0]
     if not stored:
         return None
@@ -44,7 +40,7 @@ def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | Non
 
 def classes_of(results: Results, name: str) -> int | None:
     """The number of a cell's training classes, K; None for trials that did not record it."""
-    found = [d["training_classes"] for d in _logged(results, name) if d.get("training_classes", 0) > 1]
+    found = [d["training_classes"] for d in results.logged.get(name, []) if d.get("training_classes", 0) > 1]
     return int(min(found)) if found else None
 
 
@@ -61,13 +57,13 @@ def skew_of(results: Results, name: str) -> dict[str, Any]:
     if negatives is None:
         return found
     try:
-        skew = eta.estimate_eta(*negatives)
+        estimate = skew.estimate_eta(*negatives)
     except ValueError:  # too few pairs
         return found
-    found |= {"eta": skew.eta, "eta low": skew.low, "eta high": skew.high}
+    found |= {"eta": estimate.eta, "eta low": estimate.low, "eta high": estimate.high}
     loss = results.cells[name].loss.name
     if loss == HINGE:
-        found |= dict(zip(("bound", "bound low", "bound high"), bounds.interval(skew, classes), strict=True))
+        found |= dict(zip(("bound", "bound low", "bound high"), skew.interval(estimate, classes), strict=True))
     if loss == MARGINAL and positives is not None:
         found |= _gamma(results, name, negatives, positives, classes)
     return found
@@ -78,31 +74,19 @@ def _gamma(
 ) -> dict[str, Any]:
     """`gamma` and `bound` with their intervals; nothing if the boundary is unknown or there are too few pairs."""
     rows = results.confirmed_of(name)
-    margins = [(parsed(text) or {}).get("loss.margin", _default_margin()) for text in rows["settings"]]
-    betas = [d["beta"] for d in _logged(results, name) if "beta" in d]
+    default = discovery.defaults_of(discovery.find("dml.losses", MARGINAL))["margin"]
+    margins = [(parsed(text) or {}).get("loss.margin", default) for text in rows["settings"]]
+    betas = [d["beta"] for d in results.logged.get(name, []) if "beta" in d]
     if not betas:
         return {}
     beta, margin = float(np.mean(betas)), float(np.mean(margins))
     edges = np.linspace(0, REACH, negatives[0].shape[1] + 1)
     try:
-        g = gamma.estimate_gamma(negatives, positives, edges[:-1] < beta + margin, edges[1:] > beta - margin)
+        g = skew.estimate_gamma(negatives, positives, edges[:-1] < beta + margin, edges[1:] > beta - margin)
     except ValueError:
         return {}
     found = {"gamma": g.gamma, "gamma low": g.low, "gamma high": g.high}
-    return found | {f"bound{end}": bounds.marginal(found[f"gamma{end}"], classes) for end in ("", " low", " high")}
-
-
-def _default_margin() -> float:
-    return discovery.defaults_of(discovery.find("dml.losses", MARGINAL))["margin"]
-
-
-def _logged(results: Results, name: str) -> list[dict[str, Any]]:
-    return results.logged.get(name, [])
-
-
-say = Texts(__file__)
-
-MISSING = "not measured"
+    return found | {f"bound{end}": skew.marginal(found[f"gamma{end}"], classes) for end in ("", " low", " high")}
 
 
 class NegativeSkew:
@@ -116,7 +100,14 @@ class NegativeSkew:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """What eta is, and a table, folded if nothing was measured."""
-        yield Paragraph(say("eta"))
+        yield Paragraph(
+            "Eta is the largest ratio, over bins of distance, of the share of negatives that training draws to the "
+            "share that uniform drawing would give. The bound is the rate of label noise that the loss provably "
+            "tolerates: for the triplet loss 1 - sqrt(1 - 1 / eta) - eps(K), for the marginal loss 1 - sqrt(1 - gamma) "
+            "- eps(K), both solved for the number K of training classes. Gamma is the smallest weight of a negative "
+            "pair over the largest of a positive pair, among pairs that are drawn and have a loss, each relative to "
+            "uniform drawing over bins of distance."
+        )
         made = table(results)
         yield made if made.frame["eta"].notna().any() else folded(made)
 
@@ -140,8 +131,11 @@ def table(results: Results) -> Table:
         columns.append(Column("classes", "K", "count", "training classes; unknown: the bound is for infinitely many"))
     if frame["bound"].notna().any():
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
-    caption = say("table", measured=int(frame["eta"].notna().sum()), cells=len(frame))
+    caption = (
+        "With 95% intervals; pairs are pooled over a cell's trials. Measured in "
+        f"{int(frame['eta'].notna().sum())} of {len(frame)} cells."
+    )
     if frame["kept"].notna().any():
         columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))
-        caption = joined(caption, say("kept"))
+        caption = joined(caption, "Score kept: in percent of the score of the reference, as under noise costs.")
     return Table("eta", "Eta and the tolerated noise rate", caption, tuple(columns), frame)

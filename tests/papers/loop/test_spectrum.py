@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from dml.report.page.blocks import Drawing, Paragraph, Table
-from dml.report.sections import spectrum as analysis
-from dml.report.sections.spectrum import Spectrum
+from papers.loop.sections import spectrum as analysis
 
 
 def _classes(seed, count=60, size=50, dimensions=16, spread=0.0):
@@ -26,7 +24,7 @@ def _classes(seed, count=60, size=50, dimensions=16, spread=0.0):
 @pytest.mark.parametrize("size", [5, 50])
 def test_the_eigenvalues_are_those_of_pca_by_class(size):
     points, labels = _classes(0, count=4, size=size, dimensions=8)
-    found = analysis.spectrum(points, labels, seed=0)
+    found = analysis.spectrum(points, labels)
     for label in range(4):
         expected = PCA(3).fit(points[labels == label]).explained_variance_
         np.testing.assert_allclose(found.classes[label], expected, rtol=1e-6)
@@ -36,32 +34,8 @@ def test_the_eigenvalues_are_those_of_pca_by_class(size):
 def test_classes_of_one_shape_vary_as_much_as_chance(dimensions):
     """Also if they are turned against each other, which makes the pooled covariance round."""
     points, labels = _classes(1, dimensions=dimensions)
-    found = analysis.spectrum(points, labels, seed=0)
+    found = analysis.spectrum(points, labels)
     np.testing.assert_allclose(found.null.mean(axis=(0, 1)), found.classes.mean(axis=0), rtol=0.08)
     low, high = np.percentile(found.null_variation, (0, 100), axis=0)
     assert (found.variation > 0.8 * low).all()
     assert (found.variation < 1.2 * high).all()
-
-
-def test_it_is_the_same_again_and_kept(tmp_path, monkeypatch):
-    points, labels = _classes(4, count=6)
-    first = analysis.spectrum(points, labels, 0, tmp_path)
-    assert (analysis.spectrum(points, labels, 0).null == first.null).all()
-    monkeypatch.setattr(analysis, "_fitted", lambda *_: pytest.fail("computed again"))
-    assert (analysis.spectrum(points, labels, 0, tmp_path).null == first.null).all()
-
-
-def test_the_section_compares_each_eigenvalue_with_chance(synthetic, loaded):
-    results = loaded(synthetic.embedding_study("embedded", ("spectrum",), seeds=[0]))
-    synthetic.keep(results, np.repeat(np.arange(8), 20))
-    text, figure, table = list(Spectrum().content(results))
-    assert isinstance(text, Paragraph)
-    assert isinstance(figure, Drawing)
-    assert isinstance(table, Table)
-    assert len(table.frame) == 2 * 3
-    assert table.frame["eigenvalue"].tolist() == [1, 2, 3] * 2
-    own = results.embeddings(results.embedded(next(iter(results.cells))))
-    points = own["embeddings"] / np.linalg.norm(own["embeddings"], axis=1, keepdims=True)
-    first = [PCA(3).fit(points[own["labels_fine"] == label]).explained_variance_[0] for label in range(8)]
-    assert table.frame["mean"].iloc[0] == pytest.approx(100 * np.mean(first), rel=1e-4)
-    assert table.frame["variation"].iloc[0] == pytest.approx(np.std(first, ddof=1) / np.mean(first), rel=1e-4)

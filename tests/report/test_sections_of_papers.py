@@ -1,13 +1,15 @@
-"""Eta from counts that are pooled over seeds, against values computed by hand."""
+"""Sections of papers on the pages of their studies: eta from counts pooled over seeds, eigenvalues of classes."""
 
 import json
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from synthetic import first_row
 
-from dml.miners import skew
-from dml.report.sections.negative_skew import skew_of, table
+from dml.report.assembly import sections_of
+from papers.noise.sections.negative_skew import skew_of, table
+from papers.noise.theory import skew
 
 BINS = 40
 
@@ -86,3 +88,21 @@ def test_gamma_and_the_bound_of_the_marginal_loss(logged):
     texts = first_row(table(results))
     assert texts["gamma"].startswith(f"{found['gamma']:.2f} [")
     assert texts["bound"].startswith(f"{found['bound']:.0%} [")
+
+
+def test_each_eigenvalue_is_compared_with_chance(synthetic, loaded):
+    results = loaded(synthetic.small("loop-shapes", seeds=[0]))
+    assert "spectrum" not in sections_of(results)
+    synthetic.keep(results, np.repeat(np.arange(8), 20))
+    _, made = sections_of(results)["spectrum"].content(results)
+    assert made.frame["eigenvalue"].tolist() == [1, 2, 3] * len(results.cells)
+    own = results.embeddings(results.embedded(next(iter(results.cells))))
+    points = own["embeddings"] / np.linalg.norm(own["embeddings"], axis=1, keepdims=True)
+    first = [PCA(3).fit(points[own["labels_fine"] == label]).explained_variance_[0] for label in range(8)]
+    assert made.frame["mean"].iloc[0] == pytest.approx(100 * np.mean(first), rel=1e-4)
+    assert made.frame["variation"].iloc[0] == pytest.approx(np.std(first, ddof=1) / np.mean(first), rel=1e-4)
+
+
+def test_a_paper_s_sections_are_on_the_pages_of_its_studies_only(synthetic, loaded):
+    assert "negative_skew" in sections_of(loaded(synthetic.small("noise-mine")))
+    assert "negative_skew" not in sections_of(loaded(synthetic.small("mine")))

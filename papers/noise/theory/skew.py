@@ -57,8 +57,9 @@ Deviation: the paper defines the weights for each pair. Here they are means over
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,6 +100,15 @@ def estimate_eta(drawn: np.ndarray, uniform: np.ndarray) -> Skew:
     low, high = max(low, 1.0), max(high, 1.0)
     point = split_estimate(g.counts, g.means)
     return Skew(min(max(point, low), high), low, high, (g.counts / g.means)[g.group])
+
+
+def eta_of_trial(diagnostics: Mapping[str, Any]) -> float:
+    """Eta of what one trial logged; NaN if it drew too few negatives."""
+    drawn, uniform = (np.array(diagnostics.get(f"eta_{name}", ()), float) for name in ("drawn", "uniform"))
+    try:
+        return estimate_eta(drawn, uniform).eta
+    except ValueError:
+        return math.nan
 
 
 class Grouped(NamedTuple):
@@ -218,7 +228,7 @@ def hinge(eta: float, classes: int | None = None) -> float:
 
 
 def interval(skew: Skew, classes: int | None = None) -> Interval:
-    """The bound for the triplet loss with hinge and mining, from an estimate of eta (`dml.miners.skew.estimate_eta`).
+    """The bound for the triplet loss with hinge and mining, from an estimate of eta (`estimate_eta`).
 
     A larger eta tolerates less noise: the bound's lower end comes from the upper end of eta.
     """
