@@ -75,8 +75,6 @@ def test_transparency_is_flattened_on_white():
     [
         (np.array([[[255, 0, 0], [255, 0, 1]]], np.uint8), (255, 0, 0), [[255] * 3, [255, 0, 1]]),
         (np.array([[7, 8]], np.uint8), 7, [255, 8]),
-        (np.array([[700, 60000]], np.uint16), 700, [255, 233]),
-        (np.array([[False, True]]), 0, [255, 255]),
     ],
 )
 def test_one_transparent_colour_of_a_png(array, clear, expected):
@@ -85,8 +83,7 @@ def test_one_transparent_colour_of_a_png(array, clear, expected):
     assert np.asarray(decode(content, array.shape[2] if array.ndim == 3 else 1))[0].tolist() == expected
     again = encoded(Image.fromarray(array), "PNG", transparency=(1, 2, 3) if array.ndim == 3 else 1)
     opaque = encoded(Image.fromarray(array), "PNG")
-    if array.dtype != bool:
-        np.testing.assert_array_equal(colour(again), colour(opaque))
+    np.testing.assert_array_equal(colour(again), colour(opaque))
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
