@@ -125,7 +125,6 @@ def _counts(values: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 WIDER = 8  # times as many candidates are searched if a tie reaches past the last one
 SPARE = 4  # candidates beyond those needed, which show a tie at the boundary
-QUICK_MOST = 64  # relevant rows of a query on average; if there are more, float32 ranks are not tried
 SCAN_FROM = 2048  # neighbours; for as many or more, whole rows are sorted
 
 
@@ -155,10 +154,9 @@ class Neighbours:
         """For each block of queries, the relevant rows at each level among at least the k nearest (None: all)."""
         m = len(self.gallery)
         if k is None or k + SPARE >= min(m, SCAN_FROM):
-            quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
             largest = max((int(level.largest) for level in levels.values()), default=1)
             for block in self._slices(max(1, min(1024, 8 * CHUNK // m, CHUNK // largest))):
-                ranks = Ranks(self._exact, self.queries[block], quick)
+                ranks = Ranks(self._exact, self.queries[block])
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
             for block, order in self.blocks(k):

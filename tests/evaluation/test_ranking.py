@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dml.evaluation import Vectors, _search, evaluate, ranking
-from dml.evaluation._exact import ExactDistances, Ranks
-from dml.evaluation.ranking import Neighbours, Relevance
+from dml.evaluation._exact import ExactDistances
+from dml.evaluation.ranking import Neighbours
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 
@@ -139,31 +139,3 @@ def test_duplicates_tie_whatever_the_products_say():
     distances = exact(torch.arange(50))
     assert (distances[:, 7] == distances[:, 3]).all()
     assert (distances[:, 41] == distances[:, 20]).all()
-
-
-@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5, 0.0])
-def test_ranks_by_float32_first_are_the_exact_ranks(spread):
-    rng = np.random.default_rng(0)
-    x = (1 + spread * rng.normal(size=(400, 16))).astype(np.float32)
-    x[50:60] = x[50]
-    place = torch.from_numpy(np.sort(rng.permuted(np.tile(np.arange(400), (400, 1)), axis=1)[:, :6], axis=1))
-    rows = torch.arange(400)
-    exact = ExactDistances(Vectors(x), rows)
-    inside = torch.ones_like(place, dtype=torch.bool)
-    expected = reference(x, 400, True).argsort(axis=1)
-    np.testing.assert_array_equal(
-        Ranks(exact, rows, quick=True)(place, inside), np.take_along_axis(expected, place.numpy(), 1)
-    )
-
-
-def test_levels_of_few_relevant_rows_are_ranked_by_float32_first(case, monkeypatch):
-    x, labels = case(0, n=300, classes=40)
-    everyone = torch.arange(300)
-    levels = {"": Relevance(labels, None, everyone.numpy(), everyone.numpy())}
-    before = [hits[""] for _, hits in Neighbours(Vectors(x), everyone, everyone).hits(None, levels)]
-    monkeypatch.setattr(ranking, "SCAN_FROM", 100)
-    monkeypatch.setattr(ExactDistances, "__call__", lambda *_: pytest.fail("float64 products were not needed"))
-    quick = [hits[""] for _, hits in Neighbours(Vectors(x), everyone, everyone).hits(None, levels)]
-    for first, second in zip(before, quick, strict=True):
-        for a, b in zip(first, second, strict=True):
-            np.testing.assert_array_equal(a, b)

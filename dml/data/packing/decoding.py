@@ -2,8 +2,8 @@
 
 1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Pixels of 32 bits, or with a sign, are refused,
 whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, but a
-transparent colour of a PNG of 2, 4 or 16 bits per channel is kept. Only the first frame of an animation is kept. EXIF orientation is applied, as
-viewers do.
+transparent colour of a PNG of 2, 4 or 16 bits per channel is kept. Only the first frame of an animation is kept. EXIF
+orientation is applied, as viewers do.
 """
 
 from __future__ import annotations
