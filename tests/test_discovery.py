@@ -98,16 +98,3 @@ class Typed:
 def test_a_value_of_another_type_than_its_setting_is_an_error(settings, message):
     with pytest.raises(ValueError, match=rf"Typed': {message}$"):
         discovery.build("dml.losses", f"{__name__}.Typed", **settings)
-
-
-def test_every_loss_filter_and_policy_shows_the_settings_it_was_built_with():
-    known = {"num_classes": 5, "embedding_size": 3, "rate": 0.25, "margin": 0.375, "normalize": False}
-    for package in ("dml.losses", "dml.filters", "dml.miners.positives", "dml.miners.negatives"):
-        for name in discovery.names(package):
-            part = discovery.find(package, name)
-            settings = discovery.defaults_of(part) | discovery.accepted(part, known)
-            shown = repr(discovery.build(package, name, **discovery.accepted(part, known)))
-            assert all(f"{key}={value!r}" in shown for key, value in settings.items()), shown
-    miner = dml.miners.build(positives="easy", negatives="semihard_random", margin=0.375, distance="squared")
-    assert repr(miner).startswith("PolicyMiner(positives=Easy(), negatives=SemihardRandom(margin=0.375, ")
-    assert "distance='squared'" in repr(miner)
