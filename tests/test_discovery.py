@@ -20,10 +20,6 @@ def test_an_unknown_name_lists_the_choices_and_the_nearest():
         discovery.find("dml.models", "smal_conv")
 
 
-def test_a_dotted_path_names_a_part_of_another_package():
-    assert discovery.find("dml.losses", "collections.OrderedDict").__name__ == "OrderedDict"
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -68,13 +64,6 @@ def test_a_loss_of_dml_that_lacks_members_names_them(tmp_path, monkeypatch):
     _added(tmp_path, monkeypatch, "incomplete", "class Incomplete:\n    version = 1\n    stats = {}\n")
     with pytest.raises(ValueError, match=r"loss 'incomplete' lacks load_state_dict, mining, .*dml\.protocols\.Loss"):
         dml.losses.build("incomplete")
-
-
-def test_a_setting_that_is_needed_and_not_given_is_named():
-    with pytest.raises(ValueError, match="losses 'softmax': needs num_classes"):
-        discovery.build("dml.losses", "softmax", embedding_size=4)
-    with pytest.raises(ValueError, match="noise 'uniform': needs rate"):
-        discovery.build("dml.noise", "uniform")
 
 
 class Typed:

@@ -1,10 +1,8 @@
 """`evaluate` as a whole: every retrieval metric against loops, hard data, options and errors."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -120,14 +118,6 @@ def test_one_sample():
     assert scores.counts[""] == {"queries": 1, "excluded": 1}
 
 
-def test_every_class_has_one_sample(case):
-    x, _ = case(0)
-    scores = evaluate(x, np.arange(len(x)), ["recall@1", "map@r", "nmi", "f1"])
-    assert np.isnan(scores["recall@1"])
-    assert np.isnan(scores["map@r"])
-    assert (scores["nmi"], scores["f1"]) == (pytest.approx(1.0), 1.0)
-
-
 def test_labels_beyond_float32():
     labels = np.array([2**24, 2**24 + 1] * 10)
     x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
@@ -163,32 +153,12 @@ def test_float64_embeddings_beyond_float32_are_named():
         evaluate(x, np.zeros(4, int))
 
 
-def test_tensors_and_half_precision(case):
-    x, labels = case(0)
-    half = torch.from_numpy(x).bfloat16().requires_grad_()
-    scores = evaluate(half, torch.from_numpy(labels), ["recall@1", "nmi"])
-    assert scores == evaluate(half.detach().float().numpy(), labels, ["recall@1", "nmi"])
-
-
 def test_same_seed_same_scores(case):
     x, labels = case(0)
     names = ["recall@1", "map@r", "nmi", "nmi+", "ami", "f1"]
     for backend in ("auto", "torch"):
         first, second = (evaluate(x, labels, names, backend=backend, seed=4, over_clustering=3) for _ in range(2))
         assert first == second
-
-
-def test_what_is_no_tensor(case):
-    """Read-only, reversed, a data frame, a series: as NumPy takes them."""
-    x, labels = case(0)
-    x = x + np.random.default_rng(1).normal(size=x.shape).astype(np.float32)  # no ties, which the order would decide
-    expected = evaluate(x, labels, ["recall@1"])
-    mapped = x.copy()
-    mapped.flags.writeable = False
-    for given, classes in ((mapped, labels), (x[::-1], labels[::-1]), (pd.DataFrame(x), pd.Series(labels))):
-        found = evaluate(given, classes, ["recall@1"], per_query=True)
-        assert found == expected
-        assert sorted(found.per_query["label"]) == sorted(labels)
 
 
 @pytest.mark.parametrize(
@@ -225,16 +195,6 @@ def test_nan_rows_are_named():
         evaluate(x, np.zeros(40, int))
     with pytest.raises(ValueError, match=r"40 of 40 .*: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\."):
         evaluate(x * np.nan, np.zeros(40, int))
-
-
-def test_evaluates_without_faiss(case, monkeypatch):
-    loaded = [module for name, module in sys.modules.items() if name.startswith("dml.evaluation")]
-    assert not [module.__name__ for module in loaded if hasattr(module, "faiss")]
-    monkeypatch.setitem(sys.modules, "faiss", None)  # to import it is an error
-    monkeypatch.setattr(_search, "has_faiss", lambda: False)
-    x, labels = case(0)
-    scores = evaluate(x, labels, ["recall@1", "map", "nmi", "nmi+"], over_clustering=2)
-    assert list(scores) == ["recall@1", "map", "nmi", "nmi+"]
 
 
 @pytest.mark.gpu

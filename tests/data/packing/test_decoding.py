@@ -27,6 +27,12 @@ def colour(content):
     return np.asarray(decode(content, 3))
 
 
+def test_one_bit():
+    content = encoded(Image.fromarray(RAMP >= 128), "PNG")
+    assert header(content) == (16, 16, True)
+    np.testing.assert_array_equal(grey(content), np.where(RAMP >= 128, 255, 0))
+
+
 @pytest.mark.parametrize("form", ["PNG", "TIFF"])
 def test_sixteen_bit_is_scaled_not_clipped(form):
     values = np.random.default_rng(0).integers(0, 65536, (16, 16)).astype(np.uint16)
@@ -41,6 +47,11 @@ def test_pixels_without_a_fixed_range(array):
     """The kind of pixel decides, not the values: those of one image say nothing of the range of the next."""
     with pytest.raises(CorruptImage, match="no fixed range: save it with 8 or 16 bits"):
         decode(encoded(Image.fromarray(array), "TIFF"), 1)
+
+
+def test_sixteen_bit_ppm():
+    content = b"P5 2 1 65535 " + struct.pack(">2H", 257, 65535)
+    assert grey(content).tolist() == [[1, 255]]
 
 
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
@@ -68,6 +79,14 @@ def test_transparency_is_flattened_on_white():
     content = encoded(Image.new("LA", (8, 8), (0, 0)), "PNG")
     assert header(content) == (8, 8, True)
     assert grey(content)[0, 0] == 255
+
+
+@pytest.mark.parametrize("transparency", [1, bytes([255, 0])])
+def test_a_palette_with_transparency(transparency):
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 10, 200, 30])
+    content = encoded(image, "PNG", transparency=transparency)
+    np.testing.assert_array_equal(colour(content)[0, 0], (255, 255, 255))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +134,25 @@ CORNERS = (
 )
 
 
+def test_the_header_of_a_png_is_read_without_its_pixels():
+    """EXIF behind the pixels of a PNG is ignored: to look for it would decode every image twice."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    content = encoded(Image.new("RGB", (8, 4)), "PNG", exif=exif)
+    parts = dict(chunks_of(content))
+    order = (b"IHDR", b"IDAT", b"eXIf", b"IEND")
+    assert header(png([(kind, parts[kind]) for kind in order]))[:2] == (4, 8)
+    assert colour(png([(kind, parts[kind]) for kind in order])).shape[:2] == (4, 8)
+
+
+def chunks_of(content):
+    place = 8
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        yield content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        place += 12 + size
+
+
 @pytest.mark.parametrize("form", ["EPS", "PDF", "TGA"])
 def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
     """Pillow decodes EPS with Ghostscript, an interpreter of programs, whatever a file's name ends with."""
@@ -153,6 +191,20 @@ def test_thirty_thousand_pixels_a_side():
     for read in (header, grey):
         with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
             read(content)
+
+
+def test_a_folder_in_an_images_place(tmp_path):
+    (tmp_path / "a.jpg").mkdir()
+    with pytest.raises(CorruptImage, match=r"^cannot be read: Is a directory$"):
+        header(tmp_path / "a.jpg")
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_a_little_above_the_limit():
+    """Pillow only warns here, and warnings are not errors in users' processes."""
+    content = large_png(9_500)
+    with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+        header(content)
 
 
 def test_arrays():

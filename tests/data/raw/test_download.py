@@ -105,6 +105,13 @@ def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
     assert server.requests == []
 
 
+def test_a_mirror_by_url(server, tmp_path, monkeypatch):
+    server.files["/data/toys/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
+
+
 @pytest.fixture
 def mirrored(tmp_path, monkeypatch):
     """Puts an archive into a mirror folder."""
