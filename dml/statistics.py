@@ -23,10 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import (
-    special,  # not `stats` and `optimize`, which take each worker half a second to import
-    stats,
-)
+from scipy import special  # not `stats` and `optimize`, which take each process a second to import
 
 from dml.seeding import numpy_generator
 
@@ -354,6 +351,6 @@ def estimate(mean: float, terms: Sequence[Term], searches: Sequence[Term] = ()) 
     known = [term for term in (total([*terms, *searches]), *terms) if term.variance > 0]
     if not known:
         return Estimate(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    half = max(float(stats.t.ppf(0.975, own.freedom)) * own.variance**0.5 for own in known)
-    p = max(float(2 * stats.t.sf(abs(mean) / own.variance**0.5, own.freedom)) for own in known)
+    half = max(float(special.stdtrit(own.freedom, 0.975)) * own.variance**0.5 for own in known)
+    p = max(float(2 * special.stdtr(own.freedom, -abs(mean) / own.variance**0.5)) for own in known)
     return Estimate(mean, mean - half, mean + half, p)

@@ -6,19 +6,20 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from dml import files
-from dml.audit import Audit
-from dml.audit.images import Audited, verified
 from dml.audit.study import AuditRun, Review
 from dml.config import Study
 from dml.data import sources, splits
 from dml.files import yaml_text
+
+if TYPE_CHECKING:
+    from dml.audit import Audit
+    from dml.audit.images import Audited
 
 
 def write_tables(folder: Path, done: AuditRun) -> list[Path]:
@@ -58,6 +59,8 @@ def write_csvs(folder: Path, tables: Mapping[str, pd.DataFrame]) -> list[Path]:
 
 def summary(study: str, done: AuditRun) -> dict[str, Any]:
     """The audit in numbers, as plain JSON values. Where labels are verified, it says how good the audit was."""
+    from dml.audit.images import verified
+
     found, images, truth = done.found, done.images, verified(done.images)
     return {
         "study": study,
@@ -84,6 +87,8 @@ def measure(found: Audit, wrong: np.ndarray) -> dict[str, float] | None:
 
     `precision` is that of as many suspects as there are wrong labels.
     """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     judged = np.isfinite(found.score)
     wrong, score = wrong[judged], found.score[judged]
     count = int(wrong.sum())

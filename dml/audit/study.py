@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dml import audit, files
-from dml.audit import Audit, Estimate, ReviewPlan, training
-from dml.audit.images import Audited, audited, representations
-from dml.audit.training import TrainedVectors
 from dml.config import AuditSection, Study
 from dml.discovery import suggestion
 from dml.tables import integers, read_rows
+
+if TYPE_CHECKING:
+    from dml.audit import Audit, Estimate, ReviewPlan
+    from dml.audit.images import Audited
 
 REQUEST, REVIEW = "request.json", "review.csv"
 COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
@@ -111,11 +112,13 @@ def ask(folder: Path, review_size: int | None) -> None:
     ValueError : a review was taken in, whose plan has another size.
     """
     request = files.read_json(folder / REQUEST) or {}
-    if review_size is not None and (folder / REVIEW).is_file() and review_size != len(ReviewPlan.load(folder).rows):
-        raise ValueError(
-            f"{folder / REVIEW} is a review of {len(ReviewPlan.load(folder).rows)} looks: move it and plan.json away "
-            "before asking for another number"
-        )
+    if review_size is not None and (folder / REVIEW).is_file():
+        looks = len(audit.ReviewPlan.load(folder).rows)
+        if looks != review_size:
+            raise ValueError(
+                f"{folder / REVIEW} is a review of {looks} looks: move it and plan.json away before asking for another "
+                "number"
+            )
     asked: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
     files.write_json(folder / REQUEST, asked)
 
@@ -139,15 +142,15 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
     ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
         written then.
     """
-    found, plan, answers = Audit.load(done), ReviewPlan.load(done), read_review(review)
+    found, plan, answers = audit.Audit.load(done), audit.ReviewPlan.load(done), read_review(review)
     kinds = {"index": int, "path": str}  # a path may look like a number, or like a missing value
     table = pd.read_csv(done / "audit.csv", usecols=list(kinds), dtype=kinds, keep_default_na=False)
     paths = table.sort_values("index")["path"].tolist()
-    estimate = check_review(review, plan, answers, paths, set(found.labels.tolist()))
+    share = check_review(review, plan, answers, paths, set(found.labels.tolist()))
     plan.save(folder)
     with files.replacing(folder / REVIEW) as temporary:
         answers.to_csv(temporary, index=False)
-    return estimate
+    return share
 
 
 def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
@@ -160,7 +163,7 @@ def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
     path = folder / REVIEW
     if not path.is_file():
         return None
-    plan, answers = ReviewPlan.load(folder), read_review(path)
+    plan, answers = audit.ReviewPlan.load(folder), read_review(path)
     if plan.digest != found.digest:
         raise ValueError(
             f"{path} is a review of other images, labels or representations than the study has now: move it and "
@@ -201,13 +204,17 @@ def run_audit(
     ------
     ValueError : the labels or images cannot be audited.
     """
+    from dml.audit.images import audited, representations
+
     section, request = study.audit or AuditSection(), asked(asking) or {}
     images = audited(study, section, data_root)
     folder = store / "audits" / study.name
     vectors = representations(study, section, images, store / "features", report)
     trained = None
     if section.trained is not False:
-        run = training.over_ray(study.resources)
+        from dml.audit.training import TrainedVectors, over_ray
+
+        run = over_ray(study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     found = audit.audit(
         vectors if trained is None else {**vectors, TRAINED: trained},

@@ -42,7 +42,7 @@ def audit(
     from dml.sweep.execution import cluster
 
     project = find_project()
-    loaded = load_study(Path(os.path.relpath(project.file(study))))
+    loaded = load_study(Path(os.path.relpath(project.file(study))), parts=False)  # its stages check all of it
     audited_dataset(loaded.audit or AuditSection(), loaded)
     check_outputs(project, [study], [study])
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
@@ -85,7 +85,8 @@ def written(project: Project, study: str) -> list[str]:
                 places.append(LABELS / study / path.name)
                 write_text(fresh / path.name, path.read_text(encoding="utf-8"))
     summary = read_json(done / "summary.json")
-    text, file = comparing(load_study(project.file(study)), summary["dataset"], places), project.file(study + SUFFIX)
+    file = project.file(study + SUFFIX)
+    text = comparing(load_study(project.file(study), parts=False), summary["dataset"], places)
     kept = file.is_file() and is_edited(file.read_text(encoding="utf-8"))
     if not kept:
         write_text(file, text)

@@ -33,20 +33,20 @@ def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
     study = load_study(project.file(name))
     tests, seeds = most_comparisons(study), len(study.blocks)
     if study.splits > 1:
-        return "  power: not known: published spreads are over seeds, and this study compares class splits"
+        return "  tells apart: not known: published spreads are over seeds, and this study compares class splits"
     if not tests:
         return ""
     found, source = _spread(project, study)
     if found is not None and not study.search.tunes:
         found = replace(found, searches=0.0)
     if found is None:
-        return f"  power: not known: {source}"
+        return f"  tells apart: not known: {source}"
     metric = metric_label(study.search.objective)
     if seeds < 2:
-        text = "  power: one seed tells nothing apart"
+        text = "  tells apart: one seed tells nothing apart"
     else:
         lead = found.detectable(seeds, tests)
-        text = f"  power: {seeds} seeds find a lead of {lead:.1f} points of {metric} in 80% of cases"
+        text = f"  tells apart: {seeds} seeds find a lead of {lead:.1f} points of {metric} in 80% of cases"
     needed = found.seeds_for(POINTS, tests)
     if needed is None:
         text += f"; for {POINTS:g} points no seeds are enough with one search: more tuning trials or class_splits are"
@@ -93,7 +93,8 @@ def _alike(project: Project, study: Study) -> Iterator[Study]:
                 yield other
 
 
-SECONDS = 2.0  # for timing the studies of one command, together
+TPE = "(tpe: each follows the results of those before)"
+SECONDS = 1.0  # for timing the studies of one command, together
 
 
 def check(
@@ -158,7 +159,8 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             estimate = cost(project, name, SECONDS / len(names))
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
-            lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
+            tuning = f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"
+            lines = [*estimate.lines(), tuning, tells_apart(project, name, estimate), limit]
             lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
             print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)

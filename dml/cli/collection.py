@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import time
@@ -21,16 +22,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import typer
 
 from dml import evaluation, files, models
+from dml.cli.models import image_files
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
 from dml.data import raw, sources
 from dml.data.packing import open_packed, pack, packed_id
 from dml.data.packing.decoding import CorruptImage, How, decode, header, resize
-from dml.data.sources._table import check_finite, read_vectors
+from dml.data.sources._table import LABELS, check_finite, columns_of, has_vectors, read_vectors, row_names, table_of
 from dml.models import Layers
 from dml.protocols import Source
+from dml.tables import read_rows
 from dml.training import free
 from dml.training.frozen.extraction import extract, on_cores
 from dml.training.frozen.opening import FOLDER, is_complete, open_features
@@ -40,11 +44,14 @@ from dml.types import TrainingSpec, Views
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 16  # pixels of images without a network: more make closed forms slow
-TEXTS = ("text", "name", "title")  # columns of a table of vectors that say what a row is, if none is named
 TIMED = 8  # images whose features are timed, after as many that warm up
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
+
+
+class Slow(ValueError):
+    """Features would take longer than they may."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,39 @@ class Collection:
             return free.choose(self.features, self.codes)
         return free.Free(free.Candidate(next(iter(self.features)), free.NO_PROJECTION, self.views), None, {})
 
-    def features_of(self, paths: Sequence[Path]) -> dict[str, np.ndarray]:
-        """The same features of other images. Raises as `free.features_of`."""
-        return {name: _features(name, paths, self.how, self.views) for name in self.features}
+    def queries(self, places: Sequence[str]) -> tuple[Sequence[Path | str], dict[str, np.ndarray]]:
+        """What to search with, and the same features of it: images; or rows of vectors, or a file of other vectors.
+
+        Raises
+        ------
+        ValueError : there are no images, no such row, or vectors of another length; or as `free.features_of`.
+        """
+        if self.paths is not None:
+            paths = image_files(map(Path, places))
+            return paths, {name: _features(name, paths, self.how, self.views) for name in self.features}
+        names: list[str] = []
+        vectors: list[np.ndarray] = []
+        for text in places:
+            if Path(text).is_file():
+                other = _vectors(Path(text), source_of(Path(text))[1], lambda line: None)
+                names, vectors = [*names, *other.names], [*vectors, other.features[VECTORS]]
+            else:
+                row = self._row(text)
+                names, vectors = [*names, self.names[row]], [*vectors, self.features[VECTORS][[row]]]
+        lengths = sorted({each.shape[2] for each in (*vectors, self.features[VECTORS])})
+        if len(lengths) > 1:
+            raise ValueError(f"{self.place}: expected vectors of one length, got {' and '.join(map(str, lengths))}")
+        return names, {VECTORS: np.concatenate(vectors)}
+
+    def _row(self, text: str) -> int:
+        if text in self.names:
+            return self.names.index(text)
+        if text.isdecimal() and int(text) < len(self.names):
+            return int(text)
+        raise typer.BadParameter(
+            f"{text}: expected a file of vectors, the number of a row from 0 to {len(self.names) - 1}, or the path or "
+            f"text of one, such as {self.names[0]!r}"
+        )
 
 
 def collect(
@@ -106,6 +143,7 @@ def collect(
     columns: Mapping[str, str] | None = None,
     mirror: bool | None = None,
     report: Report = print,
+    limit: float = math.inf,
 ) -> Collection:
     """Read a place, and compute the features that are not there yet, after saying how long that takes.
 
@@ -116,28 +154,49 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
+    limit : seconds that features of a network may take; beyond, small images are compared by their pixels only.
 
     Raises
     ------
+    Slow : features of photographs would take longer than `limit`.
     DataError, ValueError : nothing can be read there, or not as said.
     """
-    if place.suffix.lower() in (".npy", ".npz") or labels is not None:
-        return _vectors(place, labels, columns or {}, report)
-    own = {"columns": dict(columns)} if columns else {}
-    if place.is_dir():
-        if root is not None or own:
-            raise ValueError(f"--root and --column are about a table, and {place} is a folder")
-        options, unlabelled = _of_folder(place)
-    else:
-        table = {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **own}
-        options, unlabelled = table, False
+    kind, options = source_of(place, labels, root, columns)
+    if kind == "features":
+        return _vectors(place, options, report)
+    options, unlabelled = _of_folder(place) if place.is_dir() else (options, False)
     source = sources.build("imagefolder", **options)
     source.download(place, lambda line: None)
     name = hashlib.sha256(str(place.resolve()).encode()).hexdigest()[:16]
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
-        return _images(place, source, options, unlabelled, mirror, report)
+        return _images(place, source, options, unlabelled, mirror, report, limit)
+
+
+def source_of(
+    place: Path, labels: Path | None = None, root: Path | None = None, columns: Mapping[str, str] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The source that reads a place, `imagefolder` or `features`, and its settings; of vectors without labels no table.
+
+    Parameters as of `collect`. Raises typer.BadParameter for options that do not fit the place.
+    """
+    for path in (place, *([root] if root else []), *([labels] if labels else [])):
+        raw.check_text(path.resolve())
+    columns = dict(columns or {})
+    if place.is_dir():
+        if root is not None or columns or labels is not None:
+            raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
+        return "imagefolder", {"root": str(place.resolve())}
+    if labels is None and not has_vectors(place, columns.values()):
+        given = {"columns": columns} if columns else {}
+        return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
+    if root is not None:
+        raise typer.BadParameter(f"--root is about a table of images, and {place} has vectors")
+    table = labels or table_of(place)
+    columns = {**(columns_of(table) if table else {}), **columns}
+    given = {"columns": columns} if columns else {}
+    return "features", {"vectors": str(place.resolve()), **({"table": str(table.resolve())} if table else {}), **given}
 
 
 def _of_folder(place: Path) -> tuple[dict[str, Any], bool]:
@@ -153,7 +212,13 @@ def _of_folder(place: Path) -> tuple[dict[str, Any], bool]:
 
 
 def _images(
-    place: Path, source: Source, options: dict[str, Any], unlabelled: bool, mirror: bool | None, report: Report
+    place: Path,
+    source: Source,
+    options: dict[str, Any],
+    unlabelled: bool,
+    mirror: bool | None,
+    report: Report,
+    limit: float,
 ) -> Collection:
     count, small = _glance(source, place)
     try:
@@ -168,12 +233,17 @@ def _images(
     missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
     if missing:
         assert training is not None
-        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1)
-        report(
-            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds + 5)}"
-            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for "
-            "dml audit, search and new too)"
-        )
+        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1) + 5
+        text = f"features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
+        if seconds > limit and not small:
+            raise Slow(text)
+        if seconds > limit:
+            each, missing = [], []
+        else:
+            report(
+                f"{counted(count, 'image')}: {text}{', with those of mirror images' if len(missing) > 1 else ''} "
+                f"(they are kept in {files.cache()}, for dml audit, search and new too)"
+            )
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
         progress = _progress(report)
@@ -256,31 +326,22 @@ def _labels(index: pd.DataFrame) -> np.ndarray:
     return np.array([names.get(number, str(number)) for number in given], dtype=str)
 
 
-def _vectors(place: Path, labels: Path | None, columns: Mapping[str, str], report: Report) -> Collection:
-    """Vectors as they are; their labels and names from a table, if there is one."""
-    if labels is None:
-        found = read_vectors(place)
-        check_finite(place, found)
-        names, classes = [f"row {row}" for row in range(len(found))], np.full(len(found), "")
-    else:
-        own = {"columns": dict(columns)} if columns else {}
-        source = sources.build("features", vectors=str(place), table=str(labels), **own)
+def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collection:
+    """Vectors as they are; their labels, and the paths or texts of rows, from a table, if there is one."""
+    table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
+    named = set() if table is None else {*read_rows(table)[0], *columns}
+    if named & {"fine", "given"}:
+        source = sources.build("features", **options)
         source.download(place, lambda line: None)
-        index = pd.DataFrame(list(source.images(place)))
-        found, classes = read_vectors(place), _labels(index)
-        names = _texts(labels) or [str(name) for name in index["path"]]
+        found, classes = read_vectors(place, (*LABELS, *columns.values())), _labels(pd.DataFrame(source.images(place)))
+    else:
+        found = read_vectors(place, (*LABELS, *columns.values()))
+        check_finite(place, found)
+        classes = np.full(len(found), "")
+    names = row_names(table, len(found), columns.get("path"))
     vectors = np.array(found, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
     return Collection(place, names, classes, {VECTORS: vectors}, [], None, None)
-
-
-def _texts(table: Path) -> list[str]:
-    """What a table says of its rows, if it has such a column and none of paths."""
-    from dml.tables import read_rows
-
-    rows, _ = read_rows(table)
-    column = next((name for name in TEXTS if name in rows), None)
-    return [] if column is None or "path" in rows else [" ".join(str(text).split()) for text in rows[column]]
 
 
 def _progress(report: Report) -> Report:

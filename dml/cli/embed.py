@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml.cli.look import Columns, Mirror, Root
+from dml.cli.look import Columns, Labels, Mirror, Root
 
 if TYPE_CHECKING:
     from dml.cli.models import Embedded
 
 FORMATS = (".npy", ".parquet")
+SHOWN = 5  # queries among vectors whose nearest rows are printed too
 
 ModelName = Annotated[
     str,
@@ -118,25 +119,28 @@ def save(found: Embedded, out: Path) -> None:
 def search(
     places: Annotated[
         list[str],
-        typer.Argument(metavar="[MODEL] FOLDER QUERY...", help="A model, if any; images to find; to search with."),
+        typer.Argument(metavar="[MODEL] FOLDER QUERY...", help="A model, if any; where to search; with what."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("search.html"),
     count: Annotated[int, typer.Option("--count", "-k", help="Images to show for each query.", min=1)] = 10,
     skip_corrupt: SkipCorrupt = False,
     dataset: Dataset = None,
     noise: Noise = None,
+    labels: Labels = None,
     root: Root = None,
     column: Columns = None,
     mirror: Mirror = None,
 ) -> None:
     """Find the nearest images of each query in a folder, and write them as one page with thumbnails.
 
-    A model of vectors searches a file of them; rows show their text or path. MODEL is a trained model's folder, key,
-    study or URI. Without one, images are compared as dml look finds best: by the features of a pretrained network,
-    whitened if that is better. FOLDER may be a table then. The page needs no other file and no network.
+    Without MODEL, images are compared as dml look finds best: by the features of a pretrained network, whitened if that
+    is better. FOLDER may also be a table of images, or a file of vectors: a QUERY is then the number or text of a row,
+    or a file of other vectors. MODEL is a trained model's folder, key, study or URI. The page needs no other file.
 
-    [bold]Examples[/bold]: dml search ./photos one.jpg · dml search my-images /data/photos one.jpg two.jpg -o page.html
+    [bold]Examples[/bold]: dml search ./photos one.jpg · dml search texts.npy 12 · dml search my-images ./photos one.jpg
     """
+    import numpy as np
+
     from dml.cli.look import best_words, columns
     from dml.cli.models import (
         Embedded,
@@ -153,23 +157,24 @@ def search(
     from dml.files import write_text
 
     check_page(out, TITLE, "dml search")
+    hint = "[MODEL] FOLDER QUERY..."
     if len(places) < 2:
-        raise typer.BadParameter("expected a folder and images to search with", param_hint="[MODEL] FOLDER QUERY...")
+        raise typer.BadParameter("expected a folder and images to search with", param_hint=hint)
     first, pictures = Path(places[0]), True
-    if missing := [place for place in places[1:] if not Path(place).exists()]:
-        raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint="[MODEL] FOLDER QUERY...")
-    alone = len(places) == 2 or not Path(places[1]).is_dir()
-    if first.exists() and alone and not model_folder_of(first):
+    with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and Path(places[1]).is_dir())
+    missing = [place for place in places[1:] if not Path(place).exists()]
+    if missing and (with_model or first.is_dir()):
+        raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint=hint)
+    if not with_model:
         from dml.cli.collection import collect
 
-        folder, asked = first, image_files(map(Path, places[1:]))
-        seen = collect(first, None, root, columns(column), mirror, lambda line: typer.echo(line, err=True))
-        if seen.paths is None:
-            raise ValueError(f"{first}: contains vectors: expected a folder or a table of images")
-        best = seen.free()
+        folder = first
+        seen = collect(first, labels, root, columns(column), mirror, lambda line: typer.echo(line, err=True))
+        asked, features = seen.queries(places[1:])
+        best, pictures = seen.free(), seen.paths is not None
         model = f"{seen.network}, {best_words(best)}"
-        gallery = Embedded(seen.paths, best.embed(seen.features))
-        searched = Embedded(asked, best.embed(seen.features_of(asked)))
+        gallery = Embedded(seen.names if seen.paths is None else seen.paths, best.embed(seen.features))
+        searched = Embedded(asked, best.embed(features))
     else:
         if len(places) < 3:
             raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
@@ -177,13 +182,20 @@ def search(
         found = find_model(model, dataset, noise)
         typer.echo(describe(found), err=True)
         if pictures := not takes_vectors(found):
-            asked = image_files(queries)
-            gallery, searched = embed_files(found, image_files([folder]), skip_corrupt), embed_files(found, asked)
+            paths = image_files(queries)
+            gallery, searched = embed_files(found, image_files([folder]), skip_corrupt), embed_files(found, paths)
         else:
-            gallery, searched = embed_rows(found, [folder]), embed_rows(found, queries)
+            each = [embed_rows(found, query) for query in queries]
+            names = [name for one in each for name in one.paths]
+            searched = Embedded(names, np.concatenate([one.vectors for one in each]))
+            gallery = embed_rows(found, folder)
+        model = f"the model {model}"
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows, pictures))
     shown = max(len(row.neighbours) for row in rows)
     images = counted(len(gallery.paths), "image" if pictures else "vector")
     searches = counted(len(searched.paths), "query")
+    if not pictures:
+        for row in rows[:SHOWN]:
+            print("\n".join([str(row.query), *(f"  {near.distance:.3f}  {near.path}" for near in row.neighbours)]))
     print(f"{out.resolve().as_uri()}: the {shown} nearest of {images} for {searches}")

@@ -100,7 +100,8 @@ def look(
     page.write(out, shown, None if seen.paths is None else seen.pictures)
     say(f"looked for {time.monotonic() - began:.0f} s\n")
     print("\n".join([text, *notes, "", f"The page: {out.resolve().as_uri()}", "Next:"]))
-    print("\n".join(f"  {what}\n    {command}" for what, command in commands))
+    for what, command in commands:
+        print("\n    ".join([f"  {what}", *command.splitlines()]))
 
 
 def columns(pairs: list[str] | None) -> dict[str, str]:
@@ -215,7 +216,9 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
         minutes = duration_text(120 + len(seen.names) / 100)
         review = f"{before}dml new {name} {arguments}\ndml audit {name}"
         found.append((f"Review the labels: about {minutes}, then ten minutes of yours.", review))
-    if seen.paths is not None:
+    if seen.paths is None:
+        found.append(("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0"))
+    else:
         found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
     if seen.labelled:
         seconds = training_seconds(seen)
@@ -247,7 +250,7 @@ def training_seconds(seen: Collection) -> float | None:
         while steps != settings.steps:
             steps = settings.steps
             study = study_from(yaml.safe_load(study_text("look", options, found, settings, [])), "look")
-            seconds = estimate(study, nowhere, nowhere, nowhere).seconds
+            seconds = estimate(study, nowhere, nowhere, nowhere, seconds=1.0).seconds
             settings = replace(settings, steps=fewer_steps(steps, seconds))
     except ValueError:  # too few classes to split, or to train on
         return None

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from PIL import Image
 from rich.console import Console
 from rich.progress import track
@@ -22,9 +21,8 @@ from dml.data import raw
 from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.data.packing.listing import ordered
 from dml.data.sources._table import SUFFIXES as FILES
-from dml.data.sources._table import USUAL, check_finite, read_vectors
+from dml.data.sources._table import check_finite, read_vectors, row_names, table_of
 from dml.files import read_json
-from dml.tables import is_table, read_rows
 from dml.training.model_files import TrainedEmbedder
 
 DESCRIPTION = "model.json"
@@ -162,9 +160,9 @@ ROWS = 8192  # vectors
 
 
 class Embedded(NamedTuple):
-    """Vectors of image files."""
+    """Vectors of image files, or of rows of a file of vectors."""
 
-    paths: list[Path]
+    paths: Sequence[Path | str]  # of images; of rows their text or path as it is
     vectors: np.ndarray  # float32 (N, D)
 
 
@@ -238,15 +236,10 @@ def takes_vectors(model: Path) -> bool:
     return isinstance(shape, list) and len(shape) == 1
 
 
-def embed_rows(model: Path, places: Sequence[Path]) -> Embedded:
+def embed_rows(model: Path, place: Path) -> Embedded:
     """As `embed_vectors`, each row under the path or text that its table, or a `.csv` beside the file, says."""
-    vectors, (path, *_) = embed_vectors(model, places), places
-    table = path if is_table(path) else path.with_suffix(".csv")
-    rows = read_rows(table)[0] if table.is_file() else pd.DataFrame(index=range(len(vectors)))
-    column = next((name for name in ("path", *USUAL["path"]) if name in rows), None)
-    if column is None or len(rows) != len(vectors):
-        return Embedded([Path(f"row {row}") for row in range(len(vectors))], vectors)
-    return Embedded([Path(str(name)) for name in rows[column]], vectors)
+    vectors = embed_vectors(model, [place])
+    return Embedded(row_names(table_of(place), len(vectors)), vectors)
 
 
 def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -50,8 +51,8 @@ def new(
     """Write a study of your own images or vectors, after a look at each of them.
 
     Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
-    batch and steps for this machine. Labels of vectors are audited first. The study is pipelines/studies/NAME.yaml;
-    change it, or run it as it is.
+    batch and steps for this machine. Labels are audited first if that takes seconds. The study is
+    pipelines/studies/NAME.yaml; change it, or run it as it is.
 
     [bold]Examples[/bold]: dml new my-images /data/my-images · dml new my-texts vectors.npy --labels table.csv
     """
@@ -80,6 +81,8 @@ def new(
 
     import yaml
 
+    from dml.cli.collection import source_of
+    from dml.cli.look import columns
     from dml.cli.proposal import fewer_pixels, fewer_steps, propose, study_text
     from dml.config import study_from
     from dml.data import DataError, sources
@@ -88,7 +91,11 @@ def new(
     from dml.sweep.cost import estimate
     from dml.training.data import check_pairs
 
-    kind, options = _options(place, root, column or [], labels)
+    kind, options = source_of(place, labels, root, columns(column))
+    if kind == "features" and "table" not in options:
+        raise typer.BadParameter(
+            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
+        )
     source = sources.build(kind, **options)
 
     def report(line: str) -> None:
@@ -105,8 +112,7 @@ def new(
     facts.append(settings.why)
     if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
         facts.append(line)
-    if found.vectors is not None:
-        facts.append(audited(found))
+    facts.append(first_audit(place, labels, root, columns(column), report))
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -126,50 +132,30 @@ def new(
     if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
         settings, expected = replace(settings, steps=steps), cost(steps)
     lines = expected.lines()
-    first = f"\naudit:   dml audit {name}" if found.vectors is not None else ""
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
-    print("\n".join([*lines, f"\nwritten: {project.file(name)}{first}", f"next:    dml run {name}"]))
+    print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
+    print(f"audit:   dml audit {name}\nnext:    dml run {name}")
 
 
-def _options(place: Path, root: Path | None, columns: list[str], labels: Path | None) -> tuple[str, dict[str, Any]]:
-    """The source of a place, and its settings."""
-    from dml.data.raw import check_text
-    from dml.data.sources._table import columns_of, has_vectors
-
-    for path in (place, *([root] if root else []), *([labels] if labels else [])):
-        check_text(path.resolve())
-    if place.is_dir():
-        if root is not None or columns or labels is not None:
-            raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
-        return "imagefolder", {"root": str(place.resolve())}
-    pairs = [pair.partition("=") for pair in columns]
-    if not all(sign and own for _, sign, own in pairs):
-        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(columns)}")
-    named = {name: own for name, _, own in pairs}
-    if labels is None and not has_vectors(place, named.values()):
-        given = {"columns": named} if named else {}
-        return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
-    if labels is None and place.suffix.lower() in (".npy", ".npz"):
-        raise typer.BadParameter(
-            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
-        )
-    if root is not None:
-        raise typer.BadParameter(f"--root is about a table of images, and {place} has vectors")
-    table = labels or place
-    named = {**columns_of(table), **named}
-    given = {"columns": named} if named else {}
-    return "features", {"vectors": str(place.resolve()), "table": str(table.resolve()), **given}
+AUDITED = 20.0  # seconds that features for a first audit may take
 
 
-def audited(found: Survey) -> str:
-    """How many labels of vectors look wrong, by an audit of these vectors."""
-    from dml.audit import audit as audit_of
+def first_audit(
+    place: Path, labels: Path | None, root: Path | None, columns: dict[str, str], report: Callable[[str], None]
+) -> str:
+    """How many labels look wrong, as `dml look` finds, if its features are there or take seconds."""
+    from dml.cli.collection import NAMES, Slow, collect
+    from dml.cli.look import audited
 
     try:
-        rate = audit_of(found.vectors, found.index["fine"].to_numpy()).rate.guess
-    except ValueError as error:
-        return f"the labels cannot be audited: {error}"
-    return f"an audit of these vectors: some {rate:.1%} of the labels look wrong (a first guess)"
+        seen = collect(place, labels, root, columns, report=report, limit=AUDITED)
+    except Slow as error:
+        return f"the labels are not audited yet: {error}, which `dml look` computes and keeps"
+    found, notes = audited(seen)
+    if found is None:
+        return notes[0] if notes else "there are no labels to audit"
+    share = f"an audit by {NAMES[found.representation]}: some {found.rate.guess:.1%} of the labels look wrong"
+    return ". ".join([f"{share} (a first guess)", *(note.rstrip(".") for note in notes)])
 
 
 def describe(found: Survey) -> list[str]:

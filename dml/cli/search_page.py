@@ -22,27 +22,34 @@ from dml.files import check_writable
 
 
 class Neighbour(NamedTuple):
-    """An image that was found."""
+    """An image, or a row of vectors, that was found."""
 
-    path: Path
+    path: Path | str
     distance: float  # Euclidean, between the vectors
 
 
 class Found(NamedTuple):
     """A query and its nearest images, the nearest first."""
 
-    query: Path
+    query: Path | str
     neighbours: list[Neighbour]
 
 
+SAME = 1e-3  # of the length of a vector: a row of this text that is not farther is the query itself
+
+
 def nearest(queries: Embedded, gallery: Embedded, count: int) -> list[Found]:
-    """The `count` nearest images of each query. The query's own file is left out; ties are in the gallery's order."""
-    own = {path.resolve(): row for row, path in enumerate(gallery.paths)}
+    """The `count` nearest images of each query. Its own file or row is left out; ties are in the gallery's order."""
+    rows_of: dict[Path | str, list[int]] = {}
+    for row, path in enumerate(gallery.paths):
+        rows_of.setdefault(path if isinstance(path, str) else path.resolve(), []).append(row)
     found = []
     for path, vector in zip(queries.paths, queries.vectors, strict=True):
         distances = np.linalg.norm(gallery.vectors.astype(np.float64) - vector, axis=1)
-        if path.resolve() in own:
-            distances[own[path.resolve()]] = np.inf
+        same = rows_of.get(path if isinstance(path, str) else path.resolve(), [])
+        if isinstance(path, str):
+            same = [row for row in same if distances[row] <= SAME * np.linalg.norm(vector)][:1]
+        distances[same] = np.inf
         order = np.argsort(distances, kind="stable")[:count]
         rows = [row for row in order if np.isfinite(distances[row])]
         found.append(Found(path, [Neighbour(gallery.paths[row], float(distances[row])) for row in rows]))
@@ -102,7 +109,9 @@ def thumbnail(path: Path) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
-def _place(path: Path, folder: Path) -> str:
-    """A path relative to the folder if it is inside."""
+def _place(path: Path | str, folder: Path) -> str:
+    """A path relative to the folder if it is inside; the text of a row as it is."""
+    if isinstance(path, str):
+        return path
     place = os.path.relpath(path, folder)
     return str(path) if place.startswith("..") else place

@@ -10,6 +10,7 @@ trial runs again. `dml.config.errors` turns a file's names into the code's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -201,7 +202,9 @@ def _explain(
         elif kind == "missing":
             yield f"{where}: this key is missing"
         elif kind == "value_error":
-            yield f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+            text = problem["msg"].removeprefix("Value error, ")
+            inside = _setting_of_part(roots, location, text)
+            yield f"{_place(roots, inside)}: {_key(inside) or 'study'}: {text}"
         elif kind == TOO_SHORT:
             least = counted(context["min_length"], "value")
             yield f"{where}: expected at least {least}, got {problem['input']!r}"
@@ -210,6 +213,19 @@ def _explain(
             yield f"{where}: expected {words} {str(context[name]).removesuffix('.0')}, got {problem['input']!r}"
         elif kind not in KINDS:
             yield f"{where}: {problem['msg'].replace('Input should be', 'expected')}, got {problem['input']!r}"
+
+
+OF_PART = re.compile(r"(?:\w+ )?(\w+) '[^']+': (?:unknown setting ')?(\w+)(?:'|: )")  # how a part's errors begin
+
+
+def _setting_of_part(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any], text: str) -> list[Any]:
+    """Where a file has the setting that an error of a part is about; the part's section, if no file has it."""
+    if not (match := OF_PART.match(text)):
+        return location
+    kind, name = match.groups()
+    inside = [[*location, key, name] for key in ("settings", "search", f"{kind}{SETTINGS}")]
+    stated = (place for place in inside for _, root in roots if _line(root, written(place))[0] == len(written(place)))
+    return next(stated, location)
 
 
 def place_in(files: Sequence[tuple[Path, str]], *location: str | int) -> str:

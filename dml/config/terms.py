@@ -29,14 +29,14 @@ NAMES_ONLY: ContextVar[bool] = ContextVar("names_only", default=False)
 
 
 def check_metrics(names: Iterable[str]) -> None:
-    """Raise a ValueError for a metric of which there is no part; imports parts only then. `map@r` is `map_at_r`."""
+    """Raise a ValueError for a metric of which there is no part, without importing parts. `map@r` is `map_at_r`."""
     package = "dml.evaluation.metrics"
     parts = discovery.names(package)
     for name in names:
         stem, _, argument = name.replace("+", "_plus").partition("@")
         if (f"{stem}_at_{argument}" if argument and not argument.isdecimal() else stem) not in parts:
-            settings = {part: discovery.settings_of(discovery.find(package, part)) for part in parts}
-            spelt = [part.replace("_plus", "+").replace("_at_", "@") + "@K" * ("k" in settings[part]) for part in parts]
+            takes_k = {part: bool(discovery.states(package, part, r"\(_AtK\)|\bk: int")) for part in parts}
+            spelt = [part.replace("_plus", "+").replace("_at_", "@") + "@K" * takes_k[part] for part in parts]
             raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, spelt)}")
 
 

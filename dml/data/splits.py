@@ -194,7 +194,7 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
     return "; ".join(lines)
 
 
-def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray) -> str:
+def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray, noun: str = "image") -> str:
     """What to say of identical images that are in several sets of a split; "" if there are none.
 
     Parameters
@@ -217,7 +217,7 @@ def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.n
         f"{len(cases)} in both {pair}" + f" ({sum(cases)} of them with different labels)" * any(cases)
         for pair, cases in found.items()
     ]
-    return f"identical images: {', '.join(texts)}" if texts else ""
+    return f"identical {noun}s: {', '.join(texts)}" if texts else ""
 
 
 def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:

@@ -50,7 +50,7 @@ class Survey:
     @property
     def crossing(self) -> str:
         """What to say of copies that are in several sets of the split; "" if there are none."""
-        return splits.crossing(self.copies, self.split, self.index["fine"].to_numpy())
+        return splits.crossing(self.copies, self.split, self.index["fine"].to_numpy(), self.noun)
 
     @property
     def lost(self) -> str:

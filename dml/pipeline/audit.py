@@ -44,15 +44,13 @@ def audited(study: Study) -> dict[str, Any]:
     from dml.audit import outputs
     from dml.audit.page import write_page
     from dml.audit.study import run_audit
-    from dml.pipeline import features
-    from dml.report.runs import audits
     from dml.sweep.inputs.checking import data_notes
-    from dml.tracking import Picture
-    from dml.tracking.sync import sync
 
     folder = AUDIT / study.name
     check(Path(), folders=[str(folder)])
     if study.audit is not None and study.audit.trained:
+        from dml.pipeline import features
+
         features.run(study)  # networks of other folds train on them; the features that are audited are found alone
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
     content, notes = outputs.summary(study.name, done), [done.note] * bool(done.note)
@@ -77,7 +75,13 @@ def audited(study: Study) -> dict[str, Any]:
             commands=[(AFTER, f"dml audit {study.name} --review review.csv")],
         )
         write_json(fresh / "summary.json", content)
-    problem = sync(Picture(study.name, audits(folder, study.name))) if tracks() else ""
+    problem = ""
+    if tracks():
+        from dml.report.runs import audits
+        from dml.tracking import Picture
+        from dml.tracking.sync import sync
+
+        problem = sync(Picture(study.name, audits(folder, study.name)))
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
     for note in notes:
         print(f"audit: {note}", file=sys.stderr)

@@ -15,7 +15,9 @@ from dml.pipeline.folders import STORE
 def main(arguments: Sequence[str]) -> int:
     """Run `dvc repro` with these arguments; its exit code."""
     from dvc.cli import main as dvc
+    from dvc.ui import ui
 
+    ui.enable = lambda: None  # else it ends with the advice to push
     own = logging.getLogger("dvc")
     for handler in own.handlers:
         handler.setLevel(max(handler.level, logging.WARNING))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dml.data import sources, splits
+from dml.data.packing import of_vectors
 from dml.own_files import tidy
 from dml.pipeline.folders import data_root
 from dml.protocols import Source
@@ -26,7 +27,8 @@ def run(study: Study) -> None:
                 _check(study, dataset, packed.index, table)
             name = splits.data_name(dataset.label, number)
             print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
-            if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy()):
+            noun = "vector" if of_vectors(packed.manifest) else "image"
+            if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy(), noun):
                 print(f"{name}: {text}")
             written += splits.save_all(found, folder, name)
     tidy(folder, written)

@@ -87,7 +87,7 @@ class Estimate:
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
         lines = [
-            f"{self.study}: {work}",
+            f"{self.study}: {work}; a cell is one method at one level of wrong labels",
             f"  time: about {duration_text(self.seconds + AROUND)}, {duration_text(AROUND)} of them for stages, "
             f"Ray and report ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
             f"  disk: about {size} {models}",

@@ -12,6 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from dml import models
+from dml.cli import collection
 from dml.cli.main import app
 from dml.sweep import timing as costs
 from dml.sweep.timing import Timing
@@ -54,8 +55,14 @@ def timed():
 
 
 @pytest.fixture(autouse=True)
-def _quick(request, monkeypatch):
-    """The cost of a study, without timing any step."""
+def _quick(request, monkeypatch, tmp_path):
+    """The cost of a study, without timing any step; features are kept below the test's folder, and of pixels."""
+
+    def missing(options):
+        raise ValueError("no weights")
+
+    monkeypatch.setenv("DML_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr(collection, "_of_network", missing)
     if "timed" not in request.fixturenames:
         monkeypatch.setattr(costs, "time_scores", lambda *_: 0.0)
         monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(step_seconds=0.01, image_seconds=0.001))

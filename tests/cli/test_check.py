@@ -10,7 +10,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     done = dml("check", "tiny")
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0] == "tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)"
+    assert lines[0].startswith("tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert "by timing a few steps and an evaluation on random images" in lines[1]
     assert "2 models" in lines[2]
     assert [path.name for path in (project / "store").iterdir()] == ["remembered"]

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dml.cli import collection
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
 from dml.types import TrainingSpec
@@ -17,13 +16,6 @@ CLASSES, ROWS, SIZE = 12, 360, 16
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Features are kept below the test's folder, and there is no pretrained network."""
-
-    def missing(options):
-        raise ValueError("no weights")
-
-    monkeypatch.setenv("DML_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr(collection, "_of_network", missing)
     monkeypatch.chdir(tmp_path)
 
 
@@ -83,6 +75,39 @@ def test_the_sentence_has_the_numbers_of_a_plain_loop_and_suspects_are_wrong_lab
     assert len(shown) == 12
     assert wrong[shown].sum() >= 11
     assert not re.search(r'(?:href|src)="(?!data:|#)', page)
+
+
+WAYS = [["x.npy", "--labels", "named.csv"], ["v.npz"], ["both.parquet"], ["both.csv"]]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way[0])
+def test_vectors_are_read_alike_however_their_labels_come(dml, vectors, tmp_path, way):
+    x, given, _ = vectors
+    rows = {"id": range(ROWS), "text": [f"about {row}" for row in range(ROWS)], "label": [f"c{k:02d}" for k in given]}
+    table = pd.DataFrame(rows)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "v.npz", x)
+    table.to_csv(tmp_path / "v.csv", index=False)  # beside v.npz
+    table.to_csv(tmp_path / "named.csv", index=False)
+    table.assign(vector=list(x)).to_parquet(tmp_path / "both.parquet", index=False)
+    pd.concat([table, pd.DataFrame(x).add_prefix("e")], axis=1).to_csv(tmp_path / "both.csv", index=False)
+    expected = dml("look", "v.npy", "--labels", "t.csv", "-o", "expected.html").out.splitlines()[0]
+    done = dml("look", *way)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == expected
+    assert "about 7" in (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    np.save(tmp_path / "query.npy", x[[5]])
+    for query in (["5"], ["about 5"], ["query.npy"]):
+        done = dml("search", way[0], *query, *way[1:], "-k", 3)
+        assert done.code == 0, done.err
+        page = (tmp_path / "search.html").read_text(encoding="utf-8")
+        near = [int(row) for row in re.findall(r"distance [\d.]+<br>about (\d+)", page)]
+        assert len(near) == 3
+        assert (near[0] == 5) is (query == ["query.npy"]), "a row does not find itself"
+        assert sum(given[row] == given[5] for row in near) >= 2
+    done = dml("search", way[0], "no such text", *way[1:])
+    assert done.code == 2
+    assert "no such text" in done.err
 
 
 def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):

@@ -180,9 +180,26 @@ def _given(
 
 def columns_of(path: Path) -> dict[str, str]:
     """What a table calls its labels, and the paths or texts of its rows, where that is a usual name."""
-    table, _ = read_rows(path)
-    usual = {name: [own for own in table if own.lower() in USUAL[name]] for name in USUAL if name not in table}
-    return {name: found[0] for name, found in usual.items() if found and not (name == "fine" and "given" in table)}
+    called = {column.lower(): column for column in read_rows(path)[0]}
+    usual = {name: [called[own] for own in names if own in called] for name, names in USUAL.items()}
+    labelled = "fine" in called or "given" in called
+    usual |= {"fine": [] if labelled else usual["fine"], "path": [] if "path" in called else usual["path"]}
+    return {name: columns[0] for name, columns in usual.items() if columns}
+
+
+def table_of(vectors: Path) -> Path | None:
+    """The table whose rows belong to vectors: their own file, or a `.csv` beside an array if it has as many rows."""
+    beside = vectors if is_table(vectors) else vectors.with_suffix(".csv")
+    if beside == vectors or not beside.is_file():
+        return beside if beside == vectors else None
+    return beside if len(read_rows(beside)[0]) == len(read_vectors(vectors)) else None
+
+
+def row_names(table: Path | None, count: int, column: str | None = None) -> list[str]:
+    """The path or text of each of `count` rows; `row 3` without a column of them."""
+    rows = pd.DataFrame() if table is None else read_rows(table)[0]
+    column = column or next((name for name in ("path", *USUAL["path"]) if name in rows), None)
+    return [f"row {row}" for row in range(count)] if column is None else [str(name) for name in rows[column]]
 
 
 def unused_columns(path: Path, columns: Mapping[str, str] | None = None) -> str:
@@ -234,7 +251,7 @@ def _parts(values: list[Any], where: list[str]) -> list[str]:
     return [f"{part}/" for part in found] if "validation" in found else found
 
 
-LABELS = (*COLUMNS, *USUAL["fine"], "index")  # columns of labels
+LABELS = (*COLUMNS, *USUAL["fine"], *USUAL["path"], "index")  # columns that are no dimensions
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
 SUFFIXES = (".npy", ".npz", ".parquet", ".csv")
 CHUNK = 8192  # vectors that are looked at together
@@ -327,7 +344,8 @@ def _of_table(path: Path, labels: Collection[str]) -> np.ndarray:
         if len(lengths) != 1 or -1 in lengths:
             raise DataError(f"{path}: column {lists[0]!r}: expected lists of equal length")
         return np.stack(rows)
-    others = table[[name for name in table if name not in labels and table[name].dtype.kind != "O"]]
+    known = {name.lower() for name in labels}
+    others = table[[name for name in table if name.lower() not in known and table[name].dtype.kind != "O"]]
     for name, kind in others.dtypes.items():
         if kind not in (np.float16, np.float32, np.float64, *([np.dtype(np.int64)] if csv else [])):
             raise DataError(

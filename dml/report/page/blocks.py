@@ -9,13 +9,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dml.report import numbers
 from dml.report.numbers import NOTHING, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Kind = Literal[
     "text",  # wraps

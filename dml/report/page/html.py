@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dml.report.page.assets import SavedBlock, SavedDrawing
-from dml.report.recommendation import Outcome
+if TYPE_CHECKING:
+    from dml.report.page.assets import SavedBlock, SavedDrawing
+    from dml.report.recommendation import Outcome
 
 FILE = Path(__file__).parents[1] / "glossary.yaml"
 PAGE = "glossary.html"

@@ -253,5 +253,6 @@ def data_notes(study: Study, dataset: str, data_root: Path, left_out: str | None
             split = split_of(data_root, dataset, study.seeds[0])
         except FileNotFoundError:  # `dml audit` needs no stage `split`
             split = next(iter(splits.by_seed(packed.index, sources.build(section.name, **section.settings)).values()))
-        crossing = splits.crossing(copies, split, packed.index["fine"].to_numpy())
+        noun = "vector" if of_vectors(packed.manifest) else "image"
+        crossing = splits.crossing(copies, split, packed.index["fine"].to_numpy(), noun)
     return [text for text in (left_out, packed.manifest.get("lost_classes"), crossing) if text]
