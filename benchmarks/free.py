@@ -194,7 +194,7 @@ def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarr
         if one.features == LAST and one.projection in (free.NO_PROJECTION, "whitening"):
             scored["re-ranked"] = evaluation.augmented(embeddings).numpy()
         for name, given in scored.items():
-            own = evaluation.evaluate(given, images.fine[test], list(METRICS), keep="return")
+            own = evaluation.evaluate(given, images.fine[test], list(METRICS), per_query=True)
             by_class = evaluation.per_class(own.per_query)
             found[one][name] = [float(own[metric]) for metric in METRICS]
             found[one][f"{name} classes"] = by_class[["queries", *METRICS]].round(5).to_numpy().tolist()

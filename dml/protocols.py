@@ -473,7 +473,7 @@ class ClusteringMetric(Protocol):
     """
 
     version: ClassVar[int]
-    own_clusters: ClassVar[bool]  # it decides the number of clusters: `evaluate(clusters=...)` does not change it
+    own_clusters: ClassVar[bool]  # there are other numbers of clusters than of classes
 
     def clusters(self, classes: int) -> int:
         """How many clusters k-means looks for."""

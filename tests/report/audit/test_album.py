@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.audit.pictures import BUDGET, LARGE_SIZES, album, encode
+from dml.audit.pictures import LONGEST, album, encode
 
 
 def opened(uri: str) -> Image.Image:
@@ -31,7 +31,7 @@ def photos(side: int, noise: float):
 
 def test_a_small_image_is_kept_without_loss():
     pixels = np.random.default_rng(0).integers(0, 255, (8, 6, 1), dtype=np.uint8)
-    assert np.array_equal(np.asarray(opened(encode(pixels, 96, 75))), pixels[..., 0])
+    assert np.array_equal(np.asarray(opened(encode(pixels, 96))), pixels[..., 0])
 
 
 @pytest.mark.slow
@@ -42,6 +42,5 @@ def test_two_hundred_looks_and_a_hundred_suspects_fit():
     found = album(photos(256, 40), large, medium, small)
     shown = [(found.large, large), (found.medium, medium), (found.small, small)]
     total = sum(len(pictures[row]) for pictures, rows in shown for row in rows)
-    assert total < 1.1 * BUDGET
-    assert found.reduced in [side for side, _ in LARGE_SIZES[1:]]
-    assert found.reduced == max(opened(uri).size[0] for uri in found.large.values())
+    assert total < 3e6
+    assert LONGEST[0] > found.reduced == max(opened(uri).size[0] for uri in found.large.values())

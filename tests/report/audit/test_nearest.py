@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from dml.audit import pictures as module
 from dml.audit.pictures import nearest, nearest_by_fold
 
 
-@pytest.mark.parametrize("chunk", [40, 1 << 24])
-def test_the_same_as_a_loop(monkeypatch, chunk):
-    monkeypatch.setattr(module, "CHUNK", chunk)
+def test_the_same_as_a_loop():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(57, 5)) * rng.uniform(0.1, 9, size=(57, 1))
     rows = np.array([3, 0, 56, 31])
