@@ -1,10 +1,11 @@
 """Measures what each step without training is worth, for `docs/benchmarks/regime.md`.
 
-    python benchmarks/free.py CACHE --data DATA [--seeds 2]
+    python benchmarks/free.py CACHE --data DATA [--weights WEIGHTS] [--seeds 2]
 
 Features of all layers (`dml.models.Layers`) of an image and its mirror image are computed once for each dataset,
 network and number of pixels, in float32, and kept in the folder CACHE, as are the results of each case: an interrupted
-run goes on where it was. `--only cars` runs the cases whose names contain a word.
+run goes on where it was. `--only cars` runs the cases whose names contain a word. Letters and digits have no
+mirror image. `A+B` are the features of two networks side by side.
 
 A case is a dataset, a network, pixels, and labels: as they are, with 20 or 40% wrong ones (uniform), with 40% wrong
 ones of similar classes, or as people gave them. In each, every candidate of `dml.training.free` is fitted to the
@@ -34,23 +35,38 @@ from dml.training import free
 from dml.training.closed_form import apply, fit, some
 
 TRAINED = 10_000  # images that train, at most: more take no part in a closed form
+TESTED = 10_000  # images that test, at most
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
 METRICS = ("recall@1", "map@r")
 LAST = models.Layers.last
 SHORT = 128  # principal components that are audited
-LITE = "efficientnet_lite0"
-CLEAN, HUMAN = ("uniform", 0.0), ("given", None)
-NOISES = (("uniform", 0.4), ("similarity", 0.4), ("uniform", 0.2))
+LITE, SMALL = "efficientnet_lite0", "mobilenet_v1"
+NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # names in the tables -> parts and settings; files are in WEIGHTS
+    LITE: (LITE, {}),
+    "efficientnet_lite1": ("efficientnet_lite1", {}),
+    "efficientnet_lite2": ("efficientnet_lite2", {}),
+    SMALL: (SMALL, {"width": 0.75, "weights": "mobilenet_v1_075.safetensors", "mean": 0.5, "std": 0.5}),
+    "mobilenet_v2": (
+        "torchvision",
+        {"name": "mobilenet_v2", "weights": "mobilenet_v2.safetensors", "mean": 0.5, "std": 0.5}
+        | {"padding": "tensorflow"},
+    ),
+}
+CLEAN, HUMAN, WRONG = ("uniform", 0.0), ("given", None), ("uniform", 0.4)
+NOISES = (WRONG, ("similarity", 0.4), ("uniform", 0.2))
+PHOTOGRAPHS, LETTERS = ("cars", "flowers"), ("numbers", "omniglot", "mnist")
 PLAN: tuple[tuple[str, str, int, tuple[tuple[str, float | None], ...]], ...] = (
-    ("cars", LITE, 224, (CLEAN, *NOISES)),
-    ("flowers", LITE, 224, (CLEAN, *NOISES)),
-    ("cars", LITE, 128, (CLEAN,)),
-    ("flowers", LITE, 128, (CLEAN,)),
-    ("cifar100", LITE, 96, (CLEAN, HUMAN)),
-    ("cars", LITE, 160, (CLEAN,)),
-    ("flowers", LITE, 160, (CLEAN,)),
+    *((name, LITE, 224, (CLEAN, *NOISES)) for name in PHOTOGRAPHS),
+    *((name, LITE, pixels, (CLEAN,)) for name in PHOTOGRAPHS for pixels in (128, 160)),
+    ("cifar100", LITE, 96, (CLEAN, HUMAN, *NOISES)),
+    *((name, LITE, 96, (CLEAN, *NOISES)) for name in LETTERS),
+    *((name, SMALL, 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
+    *((name, f"{LITE}+{SMALL}", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
+    *((name, "mobilenet_v2", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
+    *((name, "efficientnet_lite1", 240, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
+    *((name, "efficientnet_lite2", 260, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
 )
-FEWER = [(name, pixels) for name in ("cars", "flowers") for pixels in (128, 160)]  # than the network's own pixels
+FEWER = [(name, pixels) for name in PHOTOGRAPHS for pixels in (128, 160)]  # than the network's own pixels
 
 
 @dataclass(frozen=True)
@@ -90,40 +106,46 @@ def source_of(name: str, cache: Path, data: Path) -> tuple[Any, Path]:
 
 
 def chosen_images(index: pd.DataFrame, source: Any) -> Images:
-    """All images that test, at most 10,000 that train by their true labels, and as many by given ones."""
+    """At most 10,000 images that test, that train by their true labels, and as many that train by given ones."""
     fine, roles = index["fine"].to_numpy(np.int64), np.asarray(source.roles(index)).astype(str)
     given = index["given_fine"].to_numpy(np.int64) if "given_fine" in index else np.full(len(fine), -1)
     train, test = np.flatnonzero(roles == "train"), np.flatnonzero(roles == "test")
     by_true = train[some(fine[train], TRAINED)]
     labelled = np.flatnonzero(np.isin(given, np.unique(fine[train])))
     by_given = labelled[some(given[labelled], TRAINED)]
+    test = test[some(fine[test], TESTED)]
     rows = np.concatenate([np.union1d(by_true, by_given), test])
     return Images(rows, fine[rows], given[rows], *(np.isin(rows, own) for own in (test, by_true, by_given)))
 
 
 def features(
-    name: str, network: str, pixels: int, cache: Path, data: Path, precision: str = "float32"
+    name: str, network: str, pixels: int, cache: Path, data: Path, weights: Path | None = None
 ) -> tuple[Images, dict[str, np.ndarray]]:
-    """A dataset's images, and by the names of layers their unit features of both views, float32 (n, 2, D)."""
+    """A dataset's images, and by the names of layers their unit features of each view, float32 (n, V, D)."""
+    if "+" in network:
+        each = [features(name, part, pixels, cache, data, weights) for part in network.split("+")]
+        images, last = each[0][0], [free.unit(layers[LAST]) for _, layers in each]
+        return images, {LAST: np.concatenate(last, axis=2)}
     source, raw = source_of(name, cache, data)
     pack(source, raw, cache / f"{name}-{pixels}", resize=pixels, report=lambda line: None)
     packed = open_packed(cache / f"{name}-{pixels}")
     images = chosen_images(packed.index, source)
-    file = cache / f"{name}-{network}-{pixels}-{precision}.npy"
-    net: Any = models.build(network, embedding_size=1, image_size=pixels, layers=True).backbone
+    file = cache / f"{name}-{network}-{pixels}-float32.npy"
+    part, settings = NETWORKS[network]
+    if "weights" in settings:
+        settings = settings | {"weights": str((weights or Path("pipelines/weights")) / settings["weights"])}
+    net: Any = models.build(part, embedding_size=1, image_size=pixels, layers=True, **settings).backbone
     if not file.is_file():
-        augment = augmentations.build("none", channels=3, normalization=models.find(network).statistics())
+        normalization = models.find(part).statistics(**settings)
+        augment = augmentations.build("none", channels=3, normalization=normalization)
         net.to(memory_format=torch.channels_last)
+        views = [packed.images, Mirrored(packed.images)] if source.mirrors else [packed.images]
         began, processor = time.monotonic(), time.process_time()
-        views = [
-            evaluation.embed_images(net, given, images.rows, augment=augment, precision=precision, batch=BATCH)
-            for given in (packed.images, Mirrored(packed.images))
-        ]
-        made = torch.stack(views, dim=1).numpy()
-        with files.replacing(file) as temporary, open(temporary, "wb") as stream:
-            np.save(stream, made)
-        count = 2 * len(made)
+        made = [evaluation.embed_images(net, given, images.rows, augment=augment, batch=BATCH) for given in views]
+        count = len(views) * len(images.rows)
         spent = {"clock": (time.monotonic() - began) / count, "processor": (time.process_time() - processor) / count}
+        with files.replacing(file) as temporary, open(temporary, "wb") as stream:
+            np.save(stream, torch.stack(made, dim=1).numpy())
         files.write_json(file.with_suffix(".json"), spent)
         print(f"{file.name}: {spent['processor']:.4f} s of processor time an image and view", flush=True)
     ends = np.cumsum(list(net.widths.values()))[:-1]
@@ -198,7 +220,7 @@ def cases(seeds: int) -> Iterator[tuple[str, str, int, str, float | None, int]]:
 
 
 def results(
-    cache: Path, data: Path, seeds: int, only: str = "", stored: bool = False
+    cache: Path, data: Path, seeds: int, only: str = "", stored: bool = False, weights: Path | None = None
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The records of all cases; those that are missing are computed, or with `stored` left out."""
     found = {}
@@ -207,10 +229,11 @@ def results(
         if only not in path.name or (stored and not path.is_file()):
             continue
         if not path.is_file():
-            images, layers = features(*case[:3], cache, data)
+            images, layers = features(*case[:3], cache, data, weights)
             began = time.process_time()
             observed = labels_of(images, layers, *case[3:])
-            if case[4] or (case[0], case[2]) in FEWER:  # all layers only once
+            layered = case[0] in PHOTOGRAPHS and case[1] == LITE and case[3:5] in NOISES[:2]
+            if (case[4] and not layered) or (case[0], case[2]) in FEWER:  # all layers where they are compared
                 layers = {LAST: layers[LAST]}
             train = observed >= 0
             record = {
@@ -275,42 +298,73 @@ def best(
 def pages(found: Mapping[tuple[Any, ...], Record]) -> str:
     """The tables of `docs/benchmarks/regime.md`, of the cases that there are."""
     by_case: dict[tuple[Any, ...], list[Record]] = {}
-    for (name, _, pixels, model, rate, _), record in found.items():
-        by_case.setdefault((name, pixels, model, rate), []).append(record)
+    for (*case, _), record in found.items():
+        by_case.setdefault(tuple(case), []).append(record)
+    return "\n\n".join([steps_table(by_case), labels_table(by_case), networks_table(by_case)])
+
+
+def steps_table(by_case: Mapping[tuple[Any, ...], Sequence[Record]]) -> str:
+    """What each step adds to those before it, with correct labels."""
     lines = ["| step, correct labels | data | R@1 | MAP@R | gain in R@1 | gain in MAP@R | chosen |", "|" + "---|" * 7]
-    for name, network_pixels in (("cars", 224), ("flowers", 224), ("cifar100", 96)):
+    for name, own_pixels in (("cars", 224), ("flowers", 224), ("cifar100", 96), *((name, 96) for name in LETTERS)):
+        views = "one" if name in LETTERS else "mirror"
         steps: list[tuple[str, int, Callable[[Record], Record], str]] = [
             ("features, 128 pixels", 128, candidate(LAST, "none", "one"), "test"),
             ("160 pixels", 160, candidate(LAST, "none", "one"), "test"),
-            (f"{network_pixels} pixels", network_pixels, candidate(LAST, "none", "one"), "test"),
-            ("whitening", network_pixels, candidate(LAST, "whitening", "one"), "test"),
-            ("both views", network_pixels, candidate(LAST, "whitening", "mirror"), "test"),
-            ("a layer, a pooling and a projection, chosen", network_pixels, best(), "test"),
-            ("neighbours in the gallery", network_pixels, candidate(LAST, "whitening", "mirror"), "re-ranked"),
+            (f"{own_pixels} pixels", own_pixels, candidate(LAST, "none", "one"), "test"),
+            ("whitening", own_pixels, candidate(LAST, "whitening", "one"), "test"),
+            ("both views", own_pixels, candidate(LAST, "whitening", views), "test"),
+            ("a layer, a pooling and a projection, chosen", own_pixels, best(), "test"),
+            ("neighbours in the gallery", own_pixels, candidate(LAST, "whitening", views), "re-ranked"),
         ]
         before = None
         for step, pixels, pick, what in steps:
-            records = by_case.get((name, pixels, *CLEAN))
-            if records is None:
+            records = by_case.get((name, LITE, pixels, *CLEAN))
+            if records is None or (step, views) == ("both views", "one"):
                 continue
-            own = classes_of(records, pick, what)
+            scores = classes_of(records, pick, what)
             chosen = pick(records[0])["name"] if step.endswith("chosen") else ""
-            lines.append(f"| {step} | {name} | {cells(own, before)} | {chosen} |")
-            before = own if not step.endswith("chosen") else before
-    lines += ["", "| labels | data | features | components | whitened | LDA | free | free over features |"]
-    lines += ["|" + "---|" * 8]
-    for (name, pixels, model, _), records in by_case.items():
-        if (name, pixels) in FEWER:
+            lines.append(f"| {step} | {name} | {cells(scores, before)} | {chosen} |")
+            before = scores if not step.endswith("chosen") else before
+    return "\n".join(lines)
+
+
+def labels_table(by_case: Mapping[tuple[Any, ...], Sequence[Record]]) -> str:
+    """The projections of the last layer, and what observed labels choose, by kinds of labels."""
+    lines = ["| labels | data | features | components | whitened | LDA | free | free over features | of all layers |"]
+    lines += ["|" + "---|" * 9]
+    for (name, network, pixels, model, _), records in by_case.items():
+        if network != LITE or (name, pixels) in FEWER:
             continue
-        kinds = ("none", "components", "whitening", "lda")
-        each = [classes_of(records, candidate(LAST, kind, "mirror")) for kind in kinds]
-        free_ones = classes_of(records, best(layers=False))
-        texts = [" / ".join(f"{value:.1f}" for value in averaged(own)) for own in (*each, free_ones)]
+        views = "one" if name in LETTERS else "mirror"
+        each = [
+            classes_of(records, candidate(LAST, kind, views)) for kind in ("none", "components", "whitening", "lda")
+        ]
+        free_ones, of_all = classes_of(records, best(layers=False)), best()
+        texts = [" / ".join(f"{value:.1f}" for value in averaged(scores)) for scores in (*each, free_ones)]
+        layered = any(one["layer"] != LAST for one in records[0]["candidates"])
+        other = " / ".join(f"{value:.1f}" for value in averaged(classes_of(records, of_all))) if layered else ""
+        chosen = ", ".join(dict.fromkeys(of_all(record)["name"] for record in records)) if layered else ""
         wrong = np.mean([record["wrong"] for record in records])
         more = ", ".join(interval(row) for row in gain(free_ones, each[0]))
         lines.append(
-            f"| {model}, {100 * wrong:.0f}% wrong, {len(records)} seeds | {name} | {' | '.join(texts)} | {more} |"
+            f"| {model}, {100 * wrong:.0f}% wrong, {len(records)} seeds | {name} | {' | '.join(texts)} | {more} "
+            f"| {other} {chosen} |"
         )
+    return "\n".join(lines)
+
+
+def networks_table(by_case: Mapping[tuple[Any, ...], Sequence[Record]]) -> str:
+    """Networks, each at its own pixels and with both views: its features, and whitened, by kinds of labels."""
+    lines = ["| network | pixels | data | labels | features | whitened | gain over Lite0, whitened |", "|" + "---|" * 7]
+    for (name, network, pixels, model, rate), records in by_case.items():
+        if name not in PHOTOGRAPHS or (model, rate) not in (CLEAN, WRONG) or (name, pixels) in FEWER:
+            continue
+        plain, whitened = (classes_of(records, candidate(LAST, kind, "mirror")) for kind in ("none", "whitening"))
+        texts = [" / ".join(f"{value:.1f}" for value in averaged(scores)) for scores in (plain, whitened)]
+        lite = classes_of(by_case[name, LITE, 224, model, rate], candidate(LAST, "whitening", "mirror"))
+        more = ", ".join(interval(row) for row in gain(whitened, lite)) if network != LITE else ""
+        lines.append(f"| {network} | {pixels} | {name} | {rate:.0%} | {' | '.join(texts)} | {more} |")
     return "\n".join(lines)
 
 
@@ -328,12 +382,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
+    parser.add_argument(
+        "--weights", type=Path, help="the folder with mobilenet_*.safetensors; default: pipelines/weights"
+    )
     parser.add_argument("--seeds", type=int, default=2, help="of wrong labels")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--stored", action="store_true", help="compute nothing: the tables of the results in CACHE")
-    arguments = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    print(pages(results(arguments.cache, arguments.data, arguments.seeds, arguments.only, arguments.stored)))
+    print(pages(results(args.cache, args.data, args.seeds, args.only, args.stored, args.weights)))
 
 
 if __name__ == "__main__":

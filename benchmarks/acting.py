@@ -1,0 +1,134 @@
+"""What to do with an audit's suspects: is a person's hour worth more than one of training? (docs/benchmarks/regime.md)
+
+    python benchmarks/free.py CACHE --data DATA
+    python benchmarks/acting.py CACHE --data DATA [--seeds 3]
+
+The features are whitened (last layer, both views) with the training labels as given, and after each way to act on the
+suspects of `dml.audit` of the same features: leave them out, take the suggested labels, or look at some of them. Who
+looks knows the true class, and leaves an image out that is of none of the training classes. Looking at as many images
+drawn at random is the control. Gains are over labels as given; intervals (95%) are a bootstrap over test classes and
+seeds of wrong labels, or over test classes alone where people gave the labels.
+
+`--tables FOLDER` writes the tables of the study `regime-cars-unsuspected` there instead: Cars with the wrong labels of
+seed 0, without the suspects.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import free as steps
+import numpy as np
+import pandas as pd
+import torch
+
+from dml import audit, evaluation
+from dml.data.packing import open_packed
+from dml.training import free
+from dml.training.closed_form import apply, fit
+
+AS_GIVEN = "as given"
+CASES = (
+    ("cars", 224, steps.NOISES[:2]),
+    ("flowers", 224, steps.NOISES[:2]),
+    ("cifar100", 96, (steps.HUMAN,)),
+)
+
+
+def arms(vectors: np.ndarray, given: np.ndarray, true: np.ndarray, seed: int) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Ways to act: (name, labels with -1 for images left out, images looked at)."""
+    audited = audit.audit({"features": apply(fit("components", vectors, given, steps.SHORT), vectors)}, given)
+    suspects = audited.suspects()
+    order = np.flatnonzero(suspects)[np.argsort(-audited.score[suspects], kind="stable")]
+    correct = np.where(np.isin(true, np.unique(given)), true, -1)
+    half, blind = order[: len(order) // 2], np.random.default_rng(seed).permutation(len(given))[: len(order) // 2]
+
+    def changed(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        result = given.copy()
+        result[rows] = labels[rows]
+        return result
+
+    yield AS_GIVEN, given, 0
+    yield "without suspects", changed(order, np.full_like(given, -1)), 0
+    yield "suggested labels", changed(order, np.asarray(audited.suggested)), 0
+    yield "the likelier half of the suspects looked at", changed(half, correct), len(half)
+    yield "as many at random looked at", changed(blind, correct), len(blind)
+    yield "all suspects looked at", changed(order, correct), len(order)
+    yield "all images looked at", correct, len(given)
+
+
+def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Per test class its queries, R@1 and MAP@R in percent, of whitened features (n, V, D): (K, 3)."""
+    kept = labels >= 0
+    codes = np.unique(labels[kept], return_inverse=True)[1]
+    fits = free.candidates({steps.LAST: train[kept]}, codes, None)
+    one, projection = next(c for c in fits if (c[0].projection, c[0].views) == ("whitening", "mirror"))
+    result = evaluation.evaluate(free.embedded(one, projection, tested), classes, list(steps.METRICS), keep="return")
+    return evaluation.per_class(result.per_query)[["queries", *steps.METRICS]].to_numpy() * [1, 100, 100]
+
+
+def write_tables(folder: Path, cache: Path, data: Path) -> None:
+    """`cars-uniform.csv`, `cars-similarity.csv`: path, fine, given, split of the images that are not suspected."""
+    images, layers = steps.features("cars", steps.LITE, 224, cache, data)
+    listed = pd.read_csv(data / "cars" / "table.csv").set_index("path")
+    index = open_packed(cache / "cars-224").index.iloc[images.rows]
+    names = listed.loc[index["path"], "fine"].to_numpy()
+    name_of = dict(zip(images.fine, names, strict=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    for noise, rate in steps.NOISES[:2]:
+        observed = steps.labels_of(images, layers, noise, rate, 0)
+        train = np.flatnonzero(observed >= 0)
+        vectors = free.unit(layers[steps.LAST][train, 0])
+        kept = {arm: labels for arm, labels, _ in arms(vectors, observed[train], images.fine[train], 0)}
+        observed[train] = kept["without suspects"]
+        table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
+        table["given"] = [name_of.get(label, own) for label, own in zip(observed, names, strict=True)]
+        table["split"] = listed.loc[index["path"], "split"].to_numpy()
+        table[(observed >= 0) | images.tests].to_csv(folder / f"cars-{noise}.csv", index=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
+    parser.add_argument("--seeds", type=int, default=3, help="of wrong labels")
+    parser.add_argument(
+        "--tables", type=Path, help="write tables for a study into this folder, and compute nothing else"
+    )
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.tables:
+        write_tables(args.tables, args.cache, args.data)
+        return
+    print("| data | labels | wrong | images | looked at | R@1 / MAP@R | gain in R@1 | gain in MAP@R |\n|" + "---|" * 8)
+    for name, pixels, noises in CASES:
+        images, layers = steps.features(name, steps.LITE, pixels, args.cache, args.data)
+        test = np.flatnonzero(images.tests)
+        tested = free.unit(layers[steps.LAST][test])
+        for noise, rate in noises:
+            each: dict[str, list[tuple[np.ndarray, float, int, int]]] = {}
+            for seed in range(args.seeds if noise != "given" else 1):
+                observed = steps.labels_of(images, layers, noise, rate, seed)
+                train = np.flatnonzero(observed >= 0)
+                rows, true = free.unit(layers[steps.LAST][train]), images.fine[train]
+                for arm, labels, looked in arms(rows[:, 0], observed[train], true, seed):
+                    kept = labels >= 0
+                    wrong = float((labels[kept] != true[kept]).mean())
+                    result = scores(rows, labels, tested, images.fine[test])
+                    each.setdefault(arm, []).append((result, wrong, int(kept.sum()), looked))
+            start = np.array([run[0] for run in each[AS_GIVEN]])
+            for arm, runs in each.items():
+                values = np.array([run[0] for run in runs])
+                wrong, kept, looked = np.mean([run[1:] for run in runs], axis=0)
+                print(
+                    f"| {name}, {noise} {rate or ''} | {arm} | {wrong:.0%} | {kept:.0f} | {looked:.0f} "
+                    f"| {' / '.join(f'{value:.1f}' for value in steps.averaged(values))} "
+                    f"| {' | '.join(map(steps.interval, steps.gain(values, start)))} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
