@@ -335,7 +335,9 @@ def half(results: Results) -> Iterator[Comparison]:
 
 @claim("noise-half", "joint-cifar100-tuned")
 def half_heads(results: Results) -> Iterator[Comparison]:
-    """Heads on frozen features. Added after the effect was seen (+0.1 [-0.1, 0.3]), with the margin of the letters."""
+    """Heads on frozen features, with the paper's positives and the margin of the letters. Added after the effect with
+    random positives was seen (+0.1).
+    """
     yield paired(
         results,
         {"noise": "uniform", "rate": 0.365},
@@ -343,6 +345,10 @@ def half_heads(results: Results) -> Iterator[Comparison]:
         TEST,
         where={"loss": "triplet", "positives": "all", "negatives": "semihard_random"},
         within=2,
+        disputed=(
+            "whitening and all other heads of the study lose as little, so the features resist and not this loss; a "
+            "network trained whole on letters loses 7.1 (noise-half)"
+        ),
     )
 
 
