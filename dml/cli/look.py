@@ -74,9 +74,9 @@ def look(
     began = time.monotonic()
     say(f"looking at {counts(seen)}")
     found, notes = audited(seen)
-    judged, best, more = without_training(seen)
-    notes += more
     suspected = seen.codes < -1 if found is None else found.suspects()
+    judged, best, more = without_training(seen, suspected)
+    notes += more
     vectors = joined(seen)[next(iter(seen.features)) if found is None else found.representation]
     words = "" if best.chosen == page.plain(seen.features) else best_words(best)
     own = [("--labels", labels), ("--root", root), *(("--column", pair) for pair in column or [])]
@@ -145,14 +145,14 @@ def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
     return found, [text for text in (warning, beyond) if text]
 
 
-def without_training(seen: Collection) -> tuple[Look | None, Free, list[str]]:
+def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | None, Free, list[str]]:
     """Scores on classes that are held out, if there are enough; the best embedding; and notes."""
     from dml.training import free
 
     if not seen.labelled:
         return None, seen.free(), ["Without labels nothing is scored: a folder for each class, or a table, gives them."]
     try:
-        found = free.look(seen.features, seen.codes)
+        found = free.look(seen.features, seen.codes, suspects=suspected)
     except ValueError as error:
         return None, seen.free(), [f"Searches are not scored: {str(error).removeprefix('what is free: ')}."]
     note = (
@@ -174,7 +174,7 @@ def best_words(best: Free) -> str:
 def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
     """What a person wants to know first."""
     from dml.cli.collection import NAMES, PRETRAINED
-    from dml.training.free import AS_THEY_ARE, CHOSEN
+    from dml.training.free import AS_THEY_ARE, CHOSEN, UNSUSPECTED
 
     text = f"{counts(seen)}, compared with {seen.network}"
     if judged is not None:
@@ -184,6 +184,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
         if other or best_words(best) != "as they are":
             text += f", {other}{best_words(best)} in {chosen:.0%}"
+        without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
+        if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
+            text += f" and in {without:.0%} without the images whose labels look wrong"
     if found is not None:
         share = found.rate.guess
         text += f"; some {share:.0%} of your labels look wrong" if share >= 0.005 else "; hardly any label looks wrong"

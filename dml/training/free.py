@@ -37,7 +37,7 @@ NO_PROJECTION = "none"
 WORDS = {NO_PROJECTION: "as they are", "components": "components", "whitening": "whitened", "lda": "LDA"}
 FEWEST = 4  # classes, of which half can be told apart
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
-AS_THEY_ARE, CHOSEN, RERANKED = "as they are", "chosen", "re-ranked"
+AS_THEY_ARE, CHOSEN, RERANKED, UNSUSPECTED = "as they are", "chosen", "re-ranked", "without suspects"
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,13 @@ class Look:
     Attributes
     ----------
     free : chosen by all classes and fitted to them: embeds further images.
-    steps : scores by metric of the first features `as they are`, of what is `chosen`, and of that `re-ranked` by its
-        neighbours, means over folds of classes that neither choose nor are fitted to. The labels are those that are
-        given: wrong ones lower all scores.
+    steps : scores by metric of the first features `as they are`, of what is `chosen`, of that `re-ranked` by its
+        neighbours, and of what is chosen `without suspects` if there are any, means over folds of classes that neither
+        choose nor are fitted to. The labels are those that are given: wrong ones lower all scores.
     images, classes : with a label.
     """
 
-    free: Free
+    free: Free  # without suspects if that scores higher
     steps: Mapping[str, Mapping[str, float]]
     images: int
     classes: int
@@ -145,6 +145,7 @@ def look(
     labels: np.ndarray,
     metrics: Sequence[str] = ("recall@1", "map@r"),
     folds: int = 3,
+    suspects: np.ndarray | None = None,
 ) -> Look:
     """What is free, with its scores on classes that are held out.
 
@@ -154,6 +155,8 @@ def look(
     labels : observed classes, whole numbers or names (n,); images with -1 are left out.
     metrics : of `dml.evaluation`; the first one chooses.
     folds : of the classes, at most half as many as there are classes.
+    suspects : bool (n,), images whose labels look wrong (`dml.audit`); None: none. In a step of its own they neither
+        choose nor are fitted to, which gave back what 40% wrong labels cost on Cars (docs/benchmarks/regime.md).
 
     Raises
     ------
@@ -180,18 +183,26 @@ def look(
             f"{np.count_nonzero(counts)}"
         )
     folds, first = min(folds, len(judged) // 2), next(iter(features))
+    dropped = np.zeros(len(names), bool) if suspects is None else np.asarray(suspects, dtype=bool)
+    if dropped.shape != names.shape:
+        raise ValueError(f"what is free: suspects: expected {len(names)} truth values, got {dropped.shape}")
     each: dict[str, list[Mapping[str, float]]] = {}
     for fold in range(folds):
         held_out = np.isin(observed, judged[fold::folds])
         best = choose(features, np.where(held_out, -1, observed), metrics[0])
+        others = choose(features, np.where(held_out | dropped, -1, observed), metrics[0]) if dropped.any() else None
         tested = np.flatnonzero(held_out)
         tested = tested[some(observed[tested], SCORED)]
-        found = best.embed({name: given[tested] for name, given in features.items()})
+        images = {name: given[tested] for name, given in features.items()}
+        chosen = best.embed(images)
         plain = embedded(Candidate(first, NO_PROJECTION, "one"), None, unit(features[first][tested]))
-        for step, rows in ((AS_THEY_ARE, plain), (CHOSEN, found), (RERANKED, augmented(found).numpy())):
+        embeddings = {AS_THEY_ARE: plain, CHOSEN: chosen, RERANKED: augmented(chosen).numpy()}
+        for step, rows in (embeddings | ({UNSUSPECTED: others.embed(images)} if others else {})).items():
             each.setdefault(step, []).append(evaluate(rows, observed[tested], list(metrics)))
     steps = {step: {name: fmean(own[name] for own in scores) for name in metrics} for step, scores in each.items()}
-    return Look(choose(features, observed, metrics[0]), steps, int((observed >= 0).sum()), int((counts > 0).sum()))
+    better = UNSUSPECTED in steps and steps[UNSUSPECTED][metrics[0]] > steps[CHOSEN][metrics[0]]
+    best = choose(features, np.where(dropped & better, -1, observed), metrics[0])
+    return Look(best, steps, int((observed >= 0).sum()), int((counts > 0).sum()))
 
 
 def features_of(

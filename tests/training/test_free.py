@@ -130,6 +130,27 @@ def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():
     assert (found.images, found.classes, found.free.chosen.features) == (len(labels), CLASSES, "good")
 
 
+def test_a_look_without_suspects_fits_and_chooses_without_them():
+    features, labels = made(mirrored=False)
+    draw = np.random.default_rng(5)
+    wrong = draw.random(len(labels)) < 0.4
+    observed = np.where(wrong, (labels + 1 + draw.integers(0, CLASSES - 1, len(labels))) % CLASSES, labels)
+    found = free.look(features, observed, suspects=wrong)
+    scores = []
+    for fold in range(3):
+        held_out = observed % 3 == fold
+        best = free.choose(features, np.where(held_out | wrong, -1, observed), "recall@1")
+        chosen = best.embed({name: given[held_out] for name, given in features.items()})
+        scores.append(evaluate(chosen, observed[held_out], ["recall@1"])["recall@1"])
+    assert found.steps["without suspects"]["recall@1"] == pytest.approx(np.mean(scores), abs=1e-6)
+    better = found.steps["without suspects"]["recall@1"] > found.steps["chosen"]["recall@1"]
+    fitted = free.choose(features, np.where(wrong & better, -1, observed), "recall@1")
+    np.testing.assert_allclose(found.free.embed(features), fitted.embed(features), atol=1e-6)
+    assert "without suspects" not in free.look(features, observed).steps
+    with pytest.raises(ValueError, match="suspects: expected 96 truth values, got \\(3,\\)"):
+        free.look(features, observed, suspects=wrong[:3])
+
+
 def test_a_look_leaves_out_what_has_no_label_or_no_second_image():
     features, labels = made(mirrored=False)
     observed = labels.copy()
