@@ -1,7 +1,5 @@
 """Whatever takes embeddings, labels or tuples leaves them as they are, and names what it cannot take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -424,15 +422,6 @@ def test_arrays_of_any_kind_give_the_same(name):
         np.testing.assert_allclose(np.asarray(call(change(x), Y)), expected, rtol=1e-4, atol=1e-6, err_msg=kind)
     for kind, change in SAME_LABELS.items():
         np.testing.assert_array_equal(np.asarray(call(x, change(Y))), expected, err_msg=kind)
-
-
-@pytest.mark.parametrize("name", [name for name in discovery.names("dml.noise") if name != "label_file"])
-def test_noise_names_labels_that_it_cannot_take(name):
-    model = discovery.find("dml.noise", name)(rate=0.3)
-    known = {"features": X, "given": Y} if "given" in model.context else {"features": X}
-    known = {key: value for key, value in known.items() if key in model.context}
-    for kind, change in {**NOT_WHOLE, "beyond int64": lambda y: y.astype(np.uint64) + np.uint64(2**63)}.items():
-        assert "labels" in refusal(lambda y: model.corrupt(y, 0, **known), change(Y)), kind
 
 
 def test_autocast_changes_no_score_and_no_projection():

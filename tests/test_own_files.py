@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dml import own_files
-from dml.own_files import check, clean, foreign, is_output, replaced, tidy
+from dml.own_files import check, clean, foreign, is_output, replaced
 
 ROOT = Path(__file__).parents[1]
 SPLIT = pd.DataFrame({"index": [0], "final": ["train"], "tune": ["train"]})
@@ -223,18 +223,6 @@ def test_after_a_kill_in_the_middle_nothing_is_taken_for_a_persons(tmp_path, mon
     assert foreign(out) == []
     put(out, a="3", b="3")
     assert sorted(files(out)) == [own_files.MANIFEST, "a", "b"]
-
-
-def test_tables_of_an_earlier_run_go_and_others_stay(ran):
-    folder = ran / "data/wood/split"
-    write(folder / "cars/oak.png", "mine")
-    pd.DataFrame({"x": [1]}).to_parquet(folder / "mine.parquet")
-    tidy(folder, [folder / "digits.parquet"])
-    assert files(folder).keys() == {"digits.parquet", "cars/oak.png", "mine.parquet"}
-    (folder / "cars/oak.png").unlink()
-    SPLIT.to_parquet(folder / "cars/1.parquet")
-    tidy(folder, [folder / "digits.parquet"])
-    assert not (folder / "cars").exists()
 
 
 def test_cleaning_deletes_outputs_alone(ran):

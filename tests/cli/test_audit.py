@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from dml.config import load_study
 from dml.files import write_json
@@ -56,13 +55,6 @@ def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, 
     assert "dml run tiny-audited" in done.out
 
 
-def test_a_study_that_was_not_chosen_is_added_to_the_list(dml, project, stage):
-    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
-    assert "other is now among the studies of params.yaml" in dml("audit", "other").out
-    assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["tiny", "other"]}
-    assert stage == [("-m", "dml.pipeline.repro", "audit@other")]
-
-
 def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
     own = project / "pipelines/studies/tiny-audited.yaml"
     own.write_text("extends: tiny\ntitle: mine\n")
@@ -86,10 +78,3 @@ def test_label_files_of_a_persons_own_stay(dml, project, stage):
     assert (folder / "mine.csv").read_text() == "index,label\n0,7\n"
     (folder / MANIFEST).unlink()  # as after an audit of an earlier version
     assert dml("audit", "tiny").code == 0
-
-
-def test_a_review_of_what_was_not_audited(dml, project, stage):
-    done = dml("audit", "tiny", "--review", "review.csv")
-    assert (done.code, stage) == (1, [])
-    assert "'tiny' was not audited yet" in done.err
-    assert not (project / "pipelines/audits").exists()

@@ -17,10 +17,6 @@ def load(tmp_path, text):
     return load_study(path)
 
 
-def test_without_the_section_nothing_is_audited(tmp_path):
-    assert load(tmp_path, STUDY).audit is None
-
-
 def test_the_only_dataset_is_audited(tmp_path):
     study = load(tmp_path, STUDY.replace("[digits, mnist]", "[digits]") + "audit: {}\n")
     assert audited_dataset(study.audit, study) == "digits"
@@ -41,15 +37,6 @@ def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_pa
     assert audited_cell(study.audit, study).positives == "random"
     assert study.audit.trained == {"positives": "random"}
     assert load(tmp_path, text + "audit: {dataset: mnist}\n").audit.trained is False
-
-
-def test_closed_forms_train_no_network(tmp_path):
-    study = load(
-        tmp_path, STUDY.replace("[triplet]", "[whitening, triplet]") + "audit: {dataset: digits, trained: true}\n"
-    )
-    assert audited_cell(study.audit, study).loss.name == "triplet"
-    with pytest.raises(ConfigError, match=r"audit.trained.*'whitening' is a closed form, which trains no network"):
-        load(tmp_path, STUDY.replace("[triplet]", "[whitening]") + "audit: {dataset: digits, trained: true}\n")
 
 
 def test_noises_of_the_same_model_and_rate_need_names(tmp_path):

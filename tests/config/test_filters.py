@@ -1,12 +1,10 @@
 """`filters`: an axis of a study, in its cells, specs, keys, searches and claims."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import ConfigError
-from dml.config.compare import attribute, check_matching
-from dml.sweep.plan import keys, spec_json, specs
+from dml.config.compare import attribute
+from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform
 
@@ -91,27 +89,6 @@ def test_a_key_contains_the_filter_its_settings_and_version(study):
     assert keys.key(build(made, cells[1])) == keys.key(build(made, default))
 
 
-def test_a_spec_with_a_filter_survives_json(study):
-    made = study("filters: [none, prism]")
-    for cell in made.cells():
-        built = build(made, cell)
-        assert spec_json.load(spec_json.dump(built)) == built
-
-
-def test_comparisons_name_filters(study):
-    cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
-    assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
-    assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
-    assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
-    study("""filters: [none, prism]  # with an estimated rate
-compare:
-  - {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
-""")
-    entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
-    with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
-        study(f"reference_values: [{entry}]")
-
-
 def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):
     text = STUDY.replace("[triplet, softmax]", "[{name: arcface, settings: {centers: CENTERS}}]")
     for line in ("positives: [easy]\n", "negatives: [random]\n"):
@@ -142,9 +119,3 @@ def test_a_memory_joins_keys_only_when_it_is_set(study):
         key("{name: info_nce, settings: {memory: {size: 90}}}")
     with pytest.raises(ConfigError, match=r"memory: expected \{size"):
         key("{name: info_nce, settings: {memory: 90}}")
-
-
-def test_a_memory_can_be_an_axis(study):
-    found = study("grid: {loss.memory: [null, {size: 90, warm_up: 5}]}", text=STUDY.replace("softmax", "info_nce"))
-    assert len(found.cells()) == 2 * 2 * 2
-    assert len({cell.name for cell in found.cells()}) == 8

@@ -1,13 +1,11 @@
 """The names of settings in a file, in cells and in digests."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 import yaml
 
-from dml.config import ConfigError, content_of, load_study, study_from
-from dml.config.errors import setting, written, written_setting
+from dml.config import ConfigError, load_study
+from dml.config.errors import setting, written_setting
 from dml.config.schema import schema
 
 NOW = """\
@@ -80,25 +78,6 @@ def test_names_of_cells_are_those_of_earlier_results(write):
     assert cell.dataset == "pairs"
 
 
-def test_a_noise_with_an_id_only_is_uniform(write):
-    found = load_study(write(PLAIN + "noise: [{id: again, rates: [0.2]}]"))
-    assert (found.noise[0].name, found.cells()[0].noise) == ("uniform", "uniform:again")
-
-
-def test_values_of_a_part_have_a_name_and_settings(write):
-    varied = "grid: {training.backbone: [{name: mlp, settings: {width: 4}}, {name: small_conv, settings: {width: 8}}]}"
-    found = load_study(write(PLAIN + varied))
-    trainings = [found.training_of(cell) for cell in found.cells()]
-    assert [(one.backbone, one.backbone_settings["width"]) for one in trainings] == [("mlp", 4), ("small_conv", 8)]
-
-
-def test_names_of_the_code_are_read_as_they_are(write):
-    content = content_of(write(NOW))
-    assert {"grid", "training", "datasets"} <= set(content)
-    assert content["datasets"][0] == {"name": "digits", "id": "pairs", "settings": {"seen_share": 0.3}}
-    assert study_from(content, "mine") == load_study(write(NOW))
-
-
 @pytest.mark.parametrize(
     ("file", "code"),
     [
@@ -114,11 +93,6 @@ def test_names_of_the_code_are_read_as_they_are(write):
 def test_dotted_settings(file, code):
     assert setting(file) == setting(code) == code
     assert written_setting(code) == written_setting(file) == file
-
-
-def test_locations_are_those_of_a_file():
-    assert written(("grid", "training.start", 0)) == ["grid", "training.init_from", 0]
-    assert written(("training", "backbone_settings", "width")) == ["training", "backbone", "settings", "width"]
 
 
 def test_a_short_name_is_the_setting_wherever_it_is_written(write):

@@ -1,9 +1,7 @@
 """`training.train_from` and `training.views`: what a study may say of them, and what decides such a trial."""
 
-from __future__ import annotations
-
 from dml.sweep.inputs.vectors import frozen_trainings, stored_trainings
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 from dml.types import TrainingSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -43,8 +41,3 @@ def test_it_can_vary_and_the_features_it_starts_from_are_stored_too(study):
     (whole,) = {(one.train_from, one.views, one.frozen_precision) for one in frozen_trainings(varied, "digits")}
     assert whole == (None, 1, "float32")
     assert stored_trainings(study(""), "digits") == []
-
-
-def test_a_spec_survives_its_way_to_a_worker(study):
-    made = spec(study(f"training: {{train_from: layers.3, {CROPS}}}"))
-    assert spec_json.load(spec_json.dump(made)) == made

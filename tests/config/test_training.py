@@ -1,7 +1,5 @@
 """The section `training`: settings that contradict each other, and which of them can be searched and varied."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 
@@ -58,10 +56,3 @@ def test_every_searchable_setting_can_be_searched_varied_and_decides_the_key():
         assert axes({f"training.{name}": [default, value]})
         changed = TrainingSection(**{name: value}).spec()
         assert getattr(changed, name) == value
-
-
-def test_numbers_that_yaml_reads_as_text_are_no_choices():
-    with pytest.raises(
-        ValueError, match=r"search: learning_rate: expected a number, got the text '1e-3': write 0\.001"
-    ):
-        TrainingSection(search={"learning_rate": {"choice": ["1e-3", "1e-2"]}})

@@ -33,12 +33,6 @@ def test_digits_letters_and_text_are_not_mirrored(tmp_path, dataset, other):
     assert load(tmp_path, TEXT.format(datasets=other + dataset).replace("mirror\n", "one\n"))
 
 
-@pytest.mark.parametrize("dataset", ["cars196", "cifar100", FOLDER % "", "{name: huggingface, settings: {path: a/b}}"])
-def test_other_images_are(tmp_path, dataset):
-    study = load(tmp_path, TEXT.format(datasets=dataset))
-    assert {study.evaluation.spec(phase).views for phase in ("tune", "confirm")} == {"mirror"}
-
-
 @pytest.mark.parametrize("augment", ["random_resized_crop", "crop224", "crop227"])
 def test_training_does_not_mirror_them_either(tmp_path, augment):
     text = TEXT.format(datasets=FOLDER % ", mirror: false").replace("views: mirror", "views: one")

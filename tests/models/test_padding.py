@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from dml import models
 from dml.models._wrapped import SameConv2d, SameMaxPool2d, pad_as_tensorflow
 
 
@@ -47,16 +46,3 @@ def test_against_the_definition(size, kernel, stride):
         assert isinstance(layers[1], SameMaxPool2d)
         largest = naive(image[0, 0], kernel, stride, lambda seen: max(v for v in seen if v is not None))
         torch.testing.assert_close(layers[1](image)[0, 0], largest)
-
-
-def test_names_and_weights_stay_the_same():
-    plain, same = (
-        models.build("torchvision", embedding_size=2, name="resnet18", pretrained=False, padding=padding).eval()
-        for padding in ("torch", "tensorflow")
-    )
-    same.load_state_dict(plain.state_dict())
-    images = torch.randn(1, 3, 64, 64)
-    assert same(images).shape == plain(images).shape
-    assert not torch.allclose(same(images), plain(images))
-    with pytest.raises(ValueError, match=r"padding: 'same'\. Choices: torch, tensorflow"):
-        models.build("torchvision", embedding_size=2, name="resnet18", pretrained=False, padding="same")

@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
 
-from dml import discovery, models
+from dml import models
 
 timm = pytest.importorskip("timm")
 
@@ -42,20 +41,6 @@ def test_of_torchvisions_networks(name):
     check(network, 3, 224, "meta")
 
 
-@pytest.mark.parametrize("side", [48, 64, 40])
-@pytest.mark.parametrize(
-    ("backbone", "name"),
-    [
-        *(("timm", "vit_tiny_patch16_224"), ("timm", "swin_tiny_patch4_window7_224"), ("torchvision", "vit_b_16")),
-        *(("timm", "vit_pwee_patch16_reg1_gap_256"), ("timm", "xcit_nano_12_p16_224")),
-    ],
-)
-def test_networks_of_one_size_are_built_for_that_of_the_images(backbone, name, side):
-    with torch.device("meta"):
-        network = models.build(backbone, embedding_size=4, image_size=side, name=name, pretrained=False)
-    check(network, 3, side, "meta")
-
-
 @pytest.mark.parametrize(
     ("backbone", "settings", "side", "message"),
     [
@@ -71,24 +56,3 @@ def test_networks_of_one_size_are_built_for_that_of_the_images(backbone, name, s
 def test_what_a_network_cannot_take_is_said_when_it_is_built(backbone, settings, side, message):
     with pytest.raises(ValueError, match=f"backbone '{backbone}'.*{message}"):
         models.build(backbone, embedding_size=4, image_size=side, pretrained=False, **settings)
-
-
-class Foreign(nn.Module):
-    """A network of another package, which states no or another width."""
-
-    def __init__(self, channels=3, image_size=None, width=7):
-        super().__init__()
-        self.layer = nn.Linear(channels * 4, width)
-
-    def forward(self, images):
-        return self.layer(nn.functional.adaptive_avg_pool2d(images, 2).flatten(1))
-
-
-class Mistaken(Foreign):
-    features = 3
-
-
-@pytest.mark.parametrize("part", [Foreign, Mistaken])
-def test_of_a_class_of_another_package(monkeypatch, part):
-    monkeypatch.setattr(discovery, "import_class", lambda path, label: part)
-    check(models.build("another.package.Part", embedding_size=4, channels=1, image_size=9), 1, 9)

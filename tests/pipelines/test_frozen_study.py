@@ -42,13 +42,6 @@ def work(shared_project):
     return shared_project
 
 
-def test_a_sweep_without_its_features_says_which_stage_is_missing(work, refused):
-    message = refused(work.stage("sweep", "mine"))
-    assert "features.json has no features 'small_conv-" in message
-    assert "run `dvc repro`" in message
-    assert not (work.root / "store/trials").exists()
-
-
 def test_from_features_to_models(work):
     work.stages("features sweep", "mine")
     listed = json.loads((work.root / "data/mine/features.json").read_text())
@@ -113,9 +106,3 @@ def nearest_share(vectors, labels):
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -np.inf)
     return np.mean(labels[similarity.argmax(axis=1)] == labels)
-
-
-def test_a_second_run_computes_no_features(work):
-    done = work.stage("features", "mine")
-    assert done.code == 0, done.text
-    assert "computed already (1797 x 64)" in done.text

@@ -3,8 +3,6 @@
 To look at them, run this file: `python tests/report/shapes.py <folder>` writes `<folder>/report/index.html`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

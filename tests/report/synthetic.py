@@ -4,8 +4,6 @@
 `store/trials/<key>/embeddings.npz`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -18,7 +18,7 @@ from dml.report.analysis.factorial import (
     shares,
 )
 from dml.report.page.blocks import Drawing, Folded
-from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
+from dml.report.sections.effects_of_choices import EffectsOfChoices
 
 pytestmark = pytest.mark.slow
 
@@ -105,54 +105,6 @@ def test_shares_add_up_and_their_tests_are_those_of_least_squares():
     assert found["loss x positives"].p == pytest.approx(stats.f.sf(f, more - less, len(y) - rank), rel=1e-6)
 
 
-def test_no_share_is_more_than_all_and_none_is_outside_its_interval():
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        scores = rng.normal(0, 1, (*SHAPE, 4)) + np.arange(SHAPE[0]).reshape(-1, *[1] * len(SHAPE))
-        found = shares(block_of(scores))
-        assert sum(each.share for each in found) == pytest.approx(1)
-        loss = next(each for each in found if each.term == "loss")
-        assert loss.low <= loss.share <= loss.high + 1e-9
-
-
-def test_intervals_of_shares_cover_the_truth():
-    rng, hits, nothing = np.random.default_rng(4), [], []
-    for _ in range(80):
-        means, scores = draw(rng, noise=2.0)
-        both = means.mean(axis=(2, 3))
-        both = both - both.mean(0) - both.mean(1, keepdims=True) + both.mean()
-        true = (both**2).mean() / ((means - means.mean(axis=(0, 1, 2))) ** 2).mean()
-        found = {share.term: share for share in shares(block_of(scores))}
-        hits.append(found["loss x positives"].low <= true <= found["loss x positives"].high)
-        nothing.append(found["loss x negatives"].low <= 0)
-    assert np.mean(hits) == pytest.approx(0.95, abs=0.06)
-    assert np.mean(nothing) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("effect", "other", "seeds"),
-    [
-        (1.5, 0.0, 2),  # one choice explains everything
-        (1.5, 0.0, 8),
-        (1.4, 0.14, 5),  # 98% of it; the other main effect has 2%
-        (0.45, 0.35, 4),  # a leading term at a moderate signal
-    ],
-)
-def test_intervals_of_the_leading_share_cover_the_truth(effect, other, seeds):
-    """A 2 x 3 x 3 factorial at one noise rate. What is uncertain of a leading term is how much the others explain."""
-    rng, levels = np.random.default_rng(7), {"loss": ("a", "b"), "positives": tuple("pqr"), "negatives": tuple("xyz")}
-    means = np.zeros((2, 3, 3, 1))
-    means += effect * np.array([-1, 1]).reshape(2, 1, 1, 1) + other * np.array([-1, 0, 1]).reshape(1, 3, 1, 1)
-    true = effect**2 / (effect**2 + other**2 * 2 / 3)
-    hits = []
-    for _ in range(50):
-        scores = means[..., None] + rng.normal(0, 1, (*means.shape, seeds)) + rng.normal(0, 5, seeds)
-        found = shares(Crossed("toys", "uniform", levels, (0.0,), tuple(range(seeds)), scores))
-        leading = next(share for share in found if share.term == "loss")
-        hits.append(leading.low - 1e-9 <= true <= leading.high + 1e-9)
-    assert np.mean(hits) >= 0.9
-
-
 @pytest.mark.parametrize(("own", "rest", "seeds"), [(50, 0, 3), (98, 2, 5), (0, 100, 4), (20, 15, 8)])
 def test_the_interval_of_a_share_covers_whatever_the_share(own, rest, seeds):
     """Noncentralities of a term with 1 and all others with 16 degrees of freedom; the error's are 17 a further seed."""
@@ -166,12 +118,6 @@ def test_the_interval_of_a_share_covers_whatever_the_share(own, rest, seeds):
         low, high = interval_of_share((drawn[0] / noise, 1), (drawn[1] / noise, 16), freedom)
         hits.append(low <= own / (own + rest) + 1e-9 and own / (own + rest) <= high + 1e-9)
     assert np.mean(hits) >= 0.92
-
-
-def test_a_share_of_nothing_and_of_everything_reaches_the_ends():
-    assert interval_of_share((3000.0, 1), (10.0, 16), 51)[1] == 1.0
-    assert interval_of_share((0.5, 1), (3000.0, 16), 51)[0] == 0.0
-    assert interval_of_share((300.0, 1), (0.0, 0), 51) == (0.0, 1.0)
 
 
 def test_noncentrality_inverts_the_distribution():
@@ -213,12 +159,3 @@ def test_a_study_with_crossed_axes_shows_effects(synthetic, loaded):
     assert "positives x rate" in text.text
     assert terms.blocks[0].frame["share"].sum() == pytest.approx(1, abs=0.02)
     assert not EffectsOfChoices().applies(loaded(synthetic.small()))
-
-
-def test_interactions_that_do_not_matter_are_not_named():
-    _, scores = draw(np.random.default_rng(8), noise=0.1)
-    scores[0, 0] += 9
-    assert "loss x positives" in interactions_text(shares(block_of(scores)))
-    noise = np.random.default_rng(9).normal(size=scores.shape)
-    flat = noise + np.arange(3)[:, None, None, None, None] * 9.0
-    assert interactions_text(shares(block_of(flat))).startswith("No interaction")

@@ -64,18 +64,6 @@ def _both(negatives, positives, **more):
     return {**found, **{key.replace("eta", "eta_positive"): values for key, values in padded.items()}, **more}
 
 
-def test_the_bound_is_that_of_the_study_s_number_of_classes(logged):
-    counts = _counts([400, 200, 200], [1000, 1000, 2000])
-    results = logged(*[counts | {"training_classes": 5.0}] * 3)
-    found = skew_of(results, next(iter(results.cells)))
-    assert found["classes"] == 5
-    for end, other in (("", ""), (" low", " high"), (" high", " low")):
-        assert found[f"bound{end}"] == skew.hinge(found[f"eta{other}"], 5)
-    assert found["bound"] < 1 - np.sqrt(1 - 1 / found["eta"])
-    assert first_row(table(results))["classes"] == "5"
-    assert skew_of(logged(*[counts] * 3), next(iter(results.cells)))["bound"] > found["bound"]
-
-
 def test_gamma_and_the_bound_of_the_marginal_loss(logged):
     """With beta 0.15 and margin 0.05, positives have a loss from 0.1, in the third bin; negatives below 0.2."""
     uniform = [1000, 1000, 2000, 4000, 2000]
@@ -98,12 +86,3 @@ def test_gamma_and_the_bound_of_the_marginal_loss(logged):
     texts = first_row(table(results))
     assert texts["gamma"].startswith(f"{found['gamma']:.2f} [")
     assert texts["bound"].startswith(f"{found['bound']:.0%} [")
-
-
-@pytest.mark.parametrize("more", [{}, {"beta": 5.0}])
-def test_gamma_needs_the_boundary_of_the_loss_and_pairs_that_have_one(logged, more):
-    counts = _both(([300, 600], [1000, 1000]), ([300, 600], [1000, 1000]), **more)
-    results = logged(*[counts] * 3, losses=["margin"])
-    found = skew_of(results, next(iter(results.cells)))
-    assert np.isnan([found["gamma"], found["bound"]]).all()
-    assert found["eta"] > 1

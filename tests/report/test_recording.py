@@ -10,7 +10,6 @@ from synthetic import flat
 
 from dml import discovery
 from dml.config import Study
-from dml.data.sources.digits import Digits
 from dml.report.assembly import figure_arrays
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Paragraph
@@ -78,16 +77,6 @@ def test_a_clone_shows_the_same_figures_and_numbers(published):
         assert_same(here, clone, name)
     assert snapshot.size < LARGEST / 5
     assert not list(snapshot.path.rglob("embeddings*"))
-
-
-def test_pictures_of_a_dataset_that_does_not_allow_it_stay_out(published, monkeypatch):
-    monkeypatch.setattr(Digits, "redistributable", False)
-    here, clone, snapshot = published()
-    assert not list(snapshot.path.glob("*.png"))
-    assert not [array for array in snapshot.figures().values() if array.ndim > 3]
-    assert isinstance(next(blocks_of(here, "retrieval")), Drawing)
-    (block,) = blocks_of(clone, "retrieval")
-    assert "not published with results" in block.text
 
 
 @pytest.mark.parametrize("channels", [1, 3])

@@ -19,21 +19,6 @@ def test_a_loss_shows_the_settings_in_which_its_variants_differ():
     assert names == ["triplet", "triplet(synthesis=loop)", "margin"]
 
 
-@pytest.mark.parametrize(
-    ("loss", "label"),
-    [
-        (Part("whitening"), "whitening"),
-        (Part("softmax"), "softmax"),
-        (Part("triplet", {"synthesis": "loop"}), "triplet"),
-        (Part("triplet"), "triplet, all pairs"),
-    ],
-)
-def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
-    cell = Cell("digits", "uniform", 0.0, loss, None, None)
-    assert method_of(cell, {}, loss.settings).label == label
-    assert cell.name.endswith("|all-pairs"), "stored names stay"
-
-
 @pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])
 def test_more_clusters_than_images_are_no_score(synthetic, loaded, last, shown):
     """Each image is then its own cluster, whatever the embeddings are. Any other metric may be the same everywhere."""

@@ -33,30 +33,6 @@ def test_all_pairs_against_a_loop(points, cosine):
         np.testing.assert_allclose(np.sort(values), np.sort(expected[same]), atol=1e-6)
 
 
-def test_random_pairs_are_uniform_over_all_pairs(points):
-    """Each pair is drawn as often as another, whatever the size of its class."""
-    _, labels = points
-    for draw, same in ((analysis.positive_pairs, True), (analysis.negative_pairs, False)):
-        all_pairs = [p for p in itertools.combinations(range(len(labels)), 2) if (labels[p[0]] == labels[p[1]]) == same]
-        most = len(all_pairs) - 1  # fewer than all: drawn
-        generator = np.random.default_rng(1)
-        drawn = [draw(labels, most, generator) for _ in range(40_000 // most)]
-        pairs = np.sort(np.concatenate(drawn, axis=1), axis=0).T
-        counts = dict.fromkeys(all_pairs, 0)
-        for pair in map(tuple, pairs):
-            counts[pair] += 1
-        assert len(pairs) == most * len(drawn)
-        assert stats.chisquare(list(counts.values())).pvalue > 1e-4
-
-
-def test_reverse_order_counts_ties_by_half():
-    rng = np.random.default_rng(2)
-    positive, negative = rng.integers(0, 9, 30) + 2.0, rng.integers(0, 9, 40) * 1.0
-    expected = np.mean([(n > p) + 0.5 * (n == p) for p in positive for n in negative])
-    assert analysis.reverse_order(positive, negative) == pytest.approx(expected)
-    assert np.isnan(analysis.reverse_order(positive, negative[:0]))
-
-
 @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (0.0, 3.0)])
 def test_the_overlap_of_two_normal_distributions(shift, scale):
     rng = np.random.default_rng(3)

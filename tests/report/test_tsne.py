@@ -11,19 +11,6 @@ from dml.report.sections.tsne import Tsne
 pytestmark = pytest.mark.slow
 
 
-def test_of_many_classes_the_largest_have_points_to_see():
-    labels = np.repeat(np.arange(2000), 5)
-    labels = np.concatenate([labels, np.repeat([7, 1500], 100)])
-    chosen = analysis.sample(labels, seed=0)
-    largest = analysis.largest(labels)
-    assert {7, 1500} <= set(largest.tolist())
-    assert largest.tolist() == sorted([7, 1500, 0, 1, 2, 3, 4, 5, 6, 8])
-    assert len(np.unique(chosen)) == analysis.POINTS
-    counts = np.bincount(labels[chosen], minlength=2000)
-    assert counts[7] == counts[1500] == analysis.POINTS // (2 * analysis.COLOURED)
-    assert (counts[[0, 1, 2]] == 5).all()
-
-
 def test_neighbours_stay_neighbours():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(120, 8)) + 8 * rng.normal(size=(4, 8))[np.repeat(np.arange(4), 30)]

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import EASIER, of_study, only_confirmed, scoring
+from synthetic import of_study, only_confirmed, scoring
 
-from dml.config import ComparisonSection, DatasetSection, NoiseSection
+from dml.config import DatasetSection, NoiseSection
 from dml.report.analysis import paired
-from dml.report.claims import with_verdicts
 from dml.report.labels import noise_axis
-from dml.report.page.blocks import Drawing, Findings, Folded, rows
+from dml.report.page.blocks import Findings, rows
 from dml.report.sections.winners import Winners, every_pair, winners
 
 
@@ -49,24 +48,6 @@ def test_the_winners_row(three):
     apart = 100 * (scores["easy"] - scores["all"])
     half = stats.t.ppf(0.975, 4) * apart.std(ddof=1) / np.sqrt(5)
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
-
-
-def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
-    monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
-    compare = [ComparisonSection(score="seen/fine/nmi", **EASIER)]
-    measured = synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test", "seen"])
-    study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, compare=compare)
-    (results,) = with_verdicts([loaded(study)])
-    blocks = list(Winners().content(results))
-    shown = next(block for block in blocks if isinstance(block, Drawing))
-    folded = next(block for block in blocks if isinstance(block, Folded) and block.title == "The other scores")
-
-    def panels(drawing):
-        return [axes.get_title() for axes in drawing.figure.axes if axes.axison]
-
-    assert panels(shown) == ["R@1", "NMI"]
-    (others,) = folded.blocks
-    assert panels(others) == ["MAP@R", "NMI", "R@1", "MAP@R"]
 
 
 @pytest.mark.parametrize("source", ["imagefolder", "digits"])

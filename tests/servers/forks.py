@@ -4,8 +4,6 @@ A program is a process as any other, in its own folder, with its own environment
 its imports were done before, by the server. `python forks.py SOCKET` is the server.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """Snapshots: what is published is what was measured, whole and small; and what has changed is said."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -103,20 +101,6 @@ def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_pat
         assert len(curve) == (0 if phase == "tune" else 20)
         assert all(list(scores) == ["test/fine/recall@1"] for _, scores in curve)
         assert not curve or curve[-1][0] == 100
-
-
-def test_the_report_reads_it_where_the_study_has_not_run(tmp_path, study, folder):
-    publish(study, folder, tmp_path / "out")
-    snapshot = Snapshot(tmp_path / "out/toys")
-    here, elsewhere = load(study, folder, None, snapshot), load(study, tmp_path / "none", None, snapshot)
-    assert "takes the place" in here.origin
-    assert elsewhere.origin.startswith("Published results, of commit 000000000000")
-    assert not elsewhere.missing()
-    for cell in study.cells():
-        key = "test/fine/recall@1"
-        np.testing.assert_allclose(elsewhere.values(cell.name, key), here.values(cell.name, key), rtol=1e-6)
-    neither = load(study, tmp_path / "none", None, Snapshot(tmp_path / "out/other"))
-    assert neither.origin == "Not run here yet: dml run toys"
 
 
 def test_its_trials_count_as_stored(tmp_path, study, folder):

@@ -1,7 +1,5 @@
 """Large studies: their snapshots are thinned, and still give back what figures and later sweeps need."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A sweep without workers: the plan's trials end at once, with scores that a function gives and a model on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -15,7 +15,7 @@ from dml.training import data as trial_data
 from dml.training import loop
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
-from dml.training.frozen.opening import find_features, open_features
+from dml.training.frozen.opening import find_features
 from dml.training.frozen.recipe import BATCH, describe_augment, describe_backbone, features_id, recipe
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
@@ -148,18 +148,6 @@ def test_what_decides_features_is_in_their_name(packed, changes):
     assert _id(replace(FROZEN, **changes), packed) != _id(FROZEN, packed)
 
 
-def test_what_decides_only_the_head_is_not(packed, monkeypatch):
-    other = replace(FROZEN, embedding_size=3, head="mlp", steps=1, learning_rate=1.0, normalize=False)
-    assert _id(other, packed) == _id(FROZEN, packed)
-    assert _id(replace(FROZEN, backbone_settings={"width": 4}), packed) == _id(FROZEN, packed)
-    assert features_id(recipe(FROZEN, {**packed.manifest, "digest": "other"})) != _id(FROZEN, packed)
-    hub = {"backbone": "timm", "settings": {"name": "hf-hub:owner/network"}}
-    assert features_id(hub).startswith("timm-hf-hub:owner-network-")  # one folder
-    before = _id(FROZEN, packed)
-    monkeypatch.setattr(recipes, "version", 2)
-    assert _id(FROZEN, packed) != before
-
-
 def _id(training, packed):
     return features_id(recipe(training, packed.manifest))
 
@@ -176,13 +164,6 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
         patch.setattr(models.SmallConv, "file_settings", ("weights",))
         patch.setattr(recipes, "describe_augment", lambda *given: {"name": "none"})
         assert name_of("a") == name_of("b") != name_of("c")
-
-
-def test_missing_features_name_the_stage(stored, make_spec, data_root, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"features\.json has no features 'small_conv-\w+' of.*`features`"):
-        Training(make_spec(frozen=True, backbone_settings={"width": 5}), data_root, tmp_path)
-    with pytest.raises(FileNotFoundError, match="the stage `features` writes them"):
-        open_features(tmp_path)
 
 
 def test_features_are_pinned(golden, stored):

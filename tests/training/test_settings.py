@@ -1,7 +1,5 @@
 """Rates, decay, schedules, clipping, averages, batch norm and heads: against loops written out."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

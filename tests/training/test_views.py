@@ -14,7 +14,7 @@ from dml.config import ResourcesSection
 from dml.data import augment as augmentations
 from dml.models import BeforeBlock
 from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
-from dml.training import closed_form, free, loop
+from dml.training import closed_form, free
 from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network
 from dml.training.frozen.extraction import extract
@@ -238,16 +238,6 @@ def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, 
     assert resumed.result().curve == whole.result().curve
     both = [np.load(tmp_path / name / "embeddings.npz")["embeddings"] for name in ("whole", "broken")]
     assert np.array_equal(*both)
-
-
-def test_a_head_is_fitted_again_only_where_it_is_evaluated_or_saved(
-    make_spec, data_root, tmp_path, monkeypatch, finish
-):
-    fitted = []
-    monkeypatch.setattr(loop, "fit_head", lambda *given, own=loop.fit_head: fitted.append(own(*given)))
-    wanted = {"metrics": ("recall@1",), "every": 2, "sets": ()}
-    whole = finish(Training(make_spec(head_refit="whitening", steps=8, evaluation=wanted), data_root, tmp_path))
-    assert (len(whole.result().curve), len(fitted)) == (4, 1)
 
 
 def test_embeddings_before_the_first_step_have_the_head_that_is_evaluated(make_spec, data_root, tmp_path):

@@ -117,19 +117,6 @@ def test_a_raised_version_packs_again(raised, tmp_path, monkeypatch):
     assert packed_id(source) != before
 
 
-def test_counts(tmp_path):
-    good = {"train": {"images": 6, "fine": 3, "coarse": 1}, "all": {"images": 6}}
-    pack(Made(arrays(6), counts=good), tmp_path, tmp_path / "out", report=quiet)
-    for wrong, match in (
-        ({"train": {"images": 7}}, "train has 6 images, expected 7"),
-        ({"train": {"fine": 4}}, "train has 3 fine classes, expected 4"),
-        ({"test": {"coarse": 1}}, "test has 0 coarse classes, expected 1"),
-    ):
-        with pytest.raises(DataError, match=match):
-            pack(Made(arrays(6), counts=wrong), tmp_path, tmp_path / "other", report=quiet)
-    assert not (tmp_path / "other").exists()
-
-
 def test_content_is_the_same_whatever_the_encoding_and_the_packed_size(tmp_path):
     images = arrays(6)
     content = content_digest(Made(images), tmp_path)

@@ -131,15 +131,6 @@ def test_images_as_bytes_paths_and_arrays(tmp_path):
         read(Huggingface(str(tmp_path / "wrong")), tmp_path / "of wrong")
 
 
-def test_labels_that_are_missing(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    part = table("ant", "bee")
-    unlabelled = datasets.Dataset.from_dict({"image": part["image"][:], "label": [-1] * 4}, features=part.features)
-    save({"train": part, "test": unlabelled}, tmp_path / "own", "save_to_disk")
-    with pytest.raises(DataError, match=r"test: row 0: label is missing, as in 4 of 4 rows: leave this split out"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
-
-
 def write(folder, *names):
     """Files of a dataset, two images each where it is a table, each called as its own class."""
     for number, name in enumerate(names):
@@ -192,26 +183,6 @@ def test_a_folder_that_would_be_read_in_part_is_refused(names, left_out, splits,
     assert re.search(left_out, chosen.left_out())
 
 
-@pytest.mark.parametrize(
-    ("names", "count"),
-    [
-        ([*classes("a", "b", "c"), "README.md", "a/.DS_Store", "a/@eaDir/0.png/T.png", ".thumbnails/0.png"], 6),
-        (classes("train/a", "train/b", "val/a", "val/b"), 8),
-        (["train-00000.parquet", "train-00001.parquet", "dev.parquet", "dataset_infos.json"], 6),
-        (["x/train/0.parquet", "y/test/0.parquet"], 4),
-        (["a.parquet", "b/c.parquet"], 4),
-    ],
-)
-def test_a_folder_is_read_whole(names, count, tmp_path):
-    pytest.importorskip("datasets")
-    source = write(tmp_path / "own", *names)
-    if "dataset_infos.json" in names:
-        (tmp_path / "own/dataset_infos.json").write_text("{}")
-    source.download(tmp_path / "raw", quiet)
-    assert len(list(source.images(tmp_path / "raw"))) == count
-    assert source.left_out() == ""
-
-
 def test_images_that_metadata_lacks_are_counted(tmp_path):
     pytest.importorskip("datasets")
     source = write(tmp_path / "own", "0.png", "1.png", "2.png")
@@ -227,14 +198,6 @@ def test_what_the_folders_readme_chooses_is_read(tmp_path):
     (tmp_path / "own/README.md").write_text(card)
     source.download(tmp_path / "raw", quiet)
     assert re.match("1 of 2 files .*: b.parquet", source.left_out())
-
-
-def test_datasets_saved_below_another_are_counted(tmp_path):
-    save({"train": table("ant", "bee"), "test": table("cat", "dog")}, tmp_path / "own", "save_to_disk")
-    table("emu").save_to_disk(str(tmp_path / "own/more"))
-    with pytest.raises(DataError, match="1 saved dataset below it would be left out: more"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path / "raw", quiet)
-    Huggingface(str(tmp_path / "own"), splits=["train", "test"]).download(tmp_path / "raw", quiet)
 
 
 def test_a_changed_file_is_noticed(tmp_path):
@@ -288,20 +251,6 @@ def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
     source = Huggingface("owner/birds", config="small", revision="abc")
     source.download(tmp_path, quiet)
     assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
-
-
-def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-    from huggingface_hub import constants
-
-    def load_dataset(path, name, revision, cache_dir):
-        assert datasets.config.HF_HUB_OFFLINE
-        assert constants.HF_HUB_OFFLINE
-        return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(_hub, "unreachable", lambda: "no network")
-    Huggingface("owner/birds").download(tmp_path, quiet)
 
 
 def test_each_split_may_number_its_own_classes():

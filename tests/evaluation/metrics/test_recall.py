@@ -12,13 +12,3 @@ HITS = Hits(np.array([0, 0, 2]), np.array([2, 3, 1]), np.array([1, 2, 1]), np.ar
 def test_any_hit_counts_once(k, values):
     np.testing.assert_array_equal(Recall(k)(HITS), values)
     assert Recall(k).depth(100) == k
-
-
-def test_is_not_precision_at_k():
-    """pytorch-metric-learning has no recall@k of this kind; an embedding where the two differ."""
-    from dml.evaluation import evaluate
-
-    scores = evaluate(
-        np.array([[0.0], [1.0], [2.0], [3.0]], np.float32), [0, 0, 1, 1], ["recall@2", "precision@2"], normalize=False
-    )
-    assert scores == {"recall@2": 1.0, "precision@2": 0.5}

@@ -48,14 +48,3 @@ def test_the_interval_of_eta_gives_that_of_the_bound(classes):
     found = bounds.interval(skew, classes)
     assert found == (bounds.hinge(skew.eta, classes), bounds.hinge(skew.high, classes), bounds.hinge(skew.low, classes))
     assert found.low < found.bound < found.high
-
-
-def test_wrong_arguments():
-    for call, message in (
-        (lambda: bounds.hinge(0.5), "eta: .*0.5"),
-        (lambda: bounds.hinge(float("nan")), "eta: .*nan"),
-        (lambda: bounds.marginal(1.5), "gamma: .*1.5"),
-        (lambda: bounds.unhinged(1), "classes: .*got 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()

@@ -58,13 +58,6 @@ def test_a_known_skew_is_covered(law, size):
     assert np.mean([limit.low <= bounds.hinge(truth) <= limit.high for limit in limits]) >= 0.93
 
 
-def test_the_ratio_of_every_bin():
-    skew = eta.estimate_eta(np.array([3000, 4000, 3000]), np.array([1000, 4000, 5000]))
-    assert skew.ratio == pytest.approx([3.0, 1.0, 0.6])
-    assert skew.eta == pytest.approx(3.0, rel=0.01)
-    assert skew.low < 3.0 < skew.high
-
-
 def test_sparse_bins_are_joined_with_their_neighbours():
     skew = eta.estimate_eta(np.array([3, 5000, 5000, 0]), np.array([1, 50000, 50000, 0]))
     assert skew.eta < 1.02
@@ -88,18 +81,3 @@ class TestPooling:
         assert np.mean([skew.low <= truth <= skew.high for skew in skews]) >= 0.93
         independent = eta.estimate_eta(drawn(law, 20_000, 5), np.tile(UNIFORM, (5, 1)))
         assert skews[0].high - skews[0].low > 1.5 * (independent.high - independent.low)
-
-
-@pytest.mark.parametrize(
-    ("counts", "uniform", "message"),
-    [
-        (np.array([1, 2]), np.array([5, 5]), "at least 100 drawn pairs, got 3"),
-        (np.array([500, 2]), np.array([0, 0]), "uniform.* 0"),
-        (np.zeros(3), np.zeros(4), r"same shape.*\(3,\).*\(4,\)"),
-        (np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), r"\(2, 2, 2\)"),
-        (np.array([-1, 500]), np.array([1, 1]), "finite.* from 0"),
-    ],
-)
-def test_wrong_arguments(counts, uniform, message):
-    with pytest.raises(ValueError, match=message):
-        eta.estimate_eta(counts, uniform)

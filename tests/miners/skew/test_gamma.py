@@ -67,11 +67,3 @@ def test_pairs_that_are_never_drawn_have_no_weight():
     )
     assert half.negative == pytest.approx(2, rel=0.05)
     assert half.gamma == 1
-
-
-def test_too_few_pairs():
-    counts = np.array([500, 500])
-    with pytest.raises(ValueError, match=r"at least 100 drawn pairs, got 0"):
-        skew.estimate_gamma((np.array([0, 500]), counts), (counts, counts), np.array([True, False]))
-    with pytest.raises(ValueError, match="eta: expected counts"):
-        skew.estimate_gamma((counts, counts), (counts, counts), positives_cost=np.array([False, False]))

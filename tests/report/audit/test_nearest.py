@@ -24,13 +24,6 @@ def test_the_same_as_a_loop(monkeypatch, chunk):
         assert cosines[i] == pytest.approx([cosine[j] for j in expected], abs=1e-5)
 
 
-def test_fewer_images_than_neighbours_and_equal_or_empty_vectors():
-    vectors = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])
-    found, cosines = nearest(vectors, np.array([0, 2]), 5)
-    assert found.tolist() == [[1, 2], [0, 1]]
-    assert cosines == pytest.approx(np.array([[1.0, 0.0], [0.0, 0.0]]))
-
-
 def test_each_image_is_compared_in_the_vectors_of_its_fold():
     rng = np.random.default_rng(0)
     spaces, folds = rng.normal(size=(3, 30, 4)), rng.integers(-1, 3, 30)

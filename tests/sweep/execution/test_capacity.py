@@ -1,12 +1,10 @@
 """How many trials fit on nodes, and what a study is told if none does."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import ResourcesSection
 from dml.sweep.execution import cluster
-from dml.sweep.execution.cluster import Room, check_machine, fits
+from dml.sweep.execution.cluster import Room, fits
 
 NODES = [{"CPU": 4.0, "GPU": 1.0}, {"CPU": 3.0}, {"CPU": 4.0, "GPU": 4.0}]
 
@@ -61,16 +59,3 @@ def test_a_cluster_that_lacks_nodes_is_waited_for_and_then_a_problem(nodes, caps
     assert few.problem() is None
     now[0] += 10
     assert "Nodes: none; waited for 1 min (resources.wait_minutes)" in str(few.problem())
-
-
-def test_this_machine_is_not_waited_for(nodes, monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr("dml.sweep.execution.cluster.cpus", lambda: 2)
-    with pytest.raises(ValueError, match=r"4 workers .* room for 2\. Nodes: 2 CPUs and 0 GPUs$"):
-        Room(ResourcesSection(), workers=4).check()
-    with pytest.raises(ValueError, match=r"4 workers .*\(this machine\)\. A cluster may have more"):
-        check_machine(ResourcesSection(), workers=4)
-    check_machine(ResourcesSection(), workers=2)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    with pytest.raises(ValueError, match=r"0 GPUs \(this machine\)\. .*; gpus_per_trial: 0, .* trains on processors"):
-        check_machine(ResourcesSection(gpus_per_trial=0.5), workers=1)

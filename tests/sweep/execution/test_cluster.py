@@ -1,7 +1,5 @@
 """Clusters that ask for a token, as Ray makes one by itself; and a machine too busy to start Ray at once."""
 
-from __future__ import annotations
-
 import pytest
 import ray
 

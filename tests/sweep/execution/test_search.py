@@ -1,7 +1,5 @@
 """What becomes of a trial whose reused worker died before it began, and which trial a free worker takes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Trials that workers on several nodes share: a real Ray cluster of node processes, Ray Train, and gloo."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -20,11 +20,6 @@ def test_a_cells_space_joins_loss_miner_and_training(toy_study):
     }
 
 
-def test_fixed_searches_nothing(toy_study):
-    study = toy_study(search={"sampler": "fixed"})
-    assert all(space_of(study, cell) == {} for cell in study.cells())
-
-
 @pytest.mark.parametrize("budget", [1, 2, 3, 7, 39])
 def test_a_grid_stays_within_its_budget_and_bounds(budget):
     spaces = {"a": Uniform(0.1, 0.5), "b": LogUniform(1e-4, 1e-1), "c": Choice(("x", "y"))}

@@ -99,13 +99,6 @@ def test_the_best_cell_has_labels_as_given_whatever_scores_at_other_levels(start
     assert key("elsewhere") == key("birds"), "the only dataset"
 
 
-def test_the_best_cell_of_several_datasets_or_of_made_noise_is_named(starts, tmp_path):
-    with pytest.raises(ValueError, match=r"'first' has several: name one with `cell` in place of `best`: birds, cars"):
-        found(starts, "flowers", study="first", best=True)
-    with pytest.raises(ValueError, match=r"made wrong on purpose.*name one with `cell`.*: uniform-0\.3"):
-        levels(tmp_path, (0.3, [0.9]))("birds")
-
-
 @pytest.mark.parametrize(
     ("section", "expected"),
     [

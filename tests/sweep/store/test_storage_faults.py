@@ -1,7 +1,5 @@
 """Sweeps with results in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,24 +1,54 @@
-"""A miner that gets a share of the pairs wrong, and nothing else."""
+"""Miners that are told the true labels, or get a share of the pairs wrong."""
 
 import pytest
 import torch
 
 from dml import miners
+from dml.miners.oracle_pairs import OraclePairs
 from dml.miners.wrong_pairs import WrongPairs
 
-LABELS = torch.arange(6).repeat_interleave(5)
+TRUTH = torch.arange(6).repeat_interleave(5)
+GIVEN = torch.where(torch.arange(30) % 4 == 0, (TRUTH + 1) % 6, TRUTH)
 EMBEDDINGS = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+PATH = "dml.miners.oracle_pairs.OraclePairs"
+
+
+def rows(tuples):
+    return set(zip(*(column.tolist() for column in tuples), strict=True))
+
+
+@pytest.mark.parametrize("right", ["positives", "negatives"])
+def test_only_right_pairs_of_one_kind_are_kept(right):
+    found = {}
+    for kept in ("neither", right):
+        miner = miners.build(PATH, right=kept, negatives="random")
+        found[kept] = miner(EMBEDDINGS, GIVEN, torch.Generator().manual_seed(1), truth=TRUTH)
+    if right == "positives":
+        expected = {row for row in rows(found["neither"]) if TRUTH[row[0]] == TRUTH[row[1]]}
+    else:
+        expected = {row for row in rows(found["neither"]) if TRUTH[row[0]] != TRUTH[row[2]]}
+    assert rows(found[right]) == expected
+    assert 0 < len(expected) < len(rows(found["neither"]))
+
+
+def test_an_unknown_choice():
+    with pytest.raises(ValueError, match="right: expected one of neither, positives, negatives; got 'both'"):
+        OraclePairs("both")
+
+
+LABELS = torch.arange(6).repeat_interleave(5)
+EMBEDDINGS_WRONG_PAIRS = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
 
 
 def mined(wrong, share, seed=0, labels=LABELS, **policies):
     miner = WrongPairs(wrong, share, **policies)
-    return miner(EMBEDDINGS[: len(labels)], labels, torch.Generator().manual_seed(seed))
+    return miner(EMBEDDINGS_WRONG_PAIRS[: len(labels)], labels, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("wrong", ["positives", "negatives"])
 def test_a_share_of_one_kind_of_pairs_is_wrong(wrong):
     policies = {"positives": "all", "negatives": "random"}
-    right = miners.build(**policies)(EMBEDDINGS, LABELS, torch.Generator().manual_seed(1))
+    right = miners.build(**policies)(EMBEDDINGS_WRONG_PAIRS, LABELS, torch.Generator().manual_seed(1))
     found = mined(wrong, 0.3, seed=1, **policies)
     a, p, n = found
     assert torch.equal(a, right.anchors)
@@ -31,15 +61,6 @@ def test_a_share_of_one_kind_of_pairs_is_wrong(wrong):
     assert not (a == p).any()
     assert not (a == n).any()
     assert not (p == n).any()
-
-
-@pytest.mark.parametrize("wrong", ["positives", "negatives"])
-def test_all_or_none(wrong):
-    a, p, n = mined(wrong, 1.0)
-    assert not (LABELS[a] == LABELS[p]).any() if wrong == "positives" else not (LABELS[a] != LABELS[n]).any()
-    right = miners.build(positives="all", negatives="semihard_random", margin=0.2)
-    expected = right(EMBEDDINGS, LABELS, torch.Generator().manual_seed(0))
-    assert all(map(torch.equal, mined(wrong, 0.0), expected))
 
 
 def test_each_other_sample_is_as_likely():

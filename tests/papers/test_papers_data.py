@@ -1,15 +1,10 @@
-"""Descents over free points: the gradient against differences, and minima that are known."""
+"""The numbers that the papers publish, and descents over free points."""
 
 import numpy as np
 import pytest
 
+from dml.report import reference_values
 from papers import free_points
-
-
-def test_squared_distances():
-    points = np.random.default_rng(0).normal(size=(5, 3))
-    naive = [[sum((a - b) ** 2) for b in points] for a in points]
-    assert np.allclose(free_points.squared(points), naive)
 
 
 @pytest.mark.parametrize("sphere", [False, True])
@@ -42,3 +37,11 @@ def test_three_points_on_the_sphere_end_120_degrees_apart():
     assert end.risk == pytest.approx(-2 * 9)
     assert np.allclose(np.linalg.norm(end.points, axis=1), 1)
     assert np.allclose(end.points.mean(axis=0), 0, atol=1e-6)
+
+
+def test_all_rows_load():
+    table = reference_values.table()
+    assert list(table.columns) == list(reference_values.COLUMNS)
+    assert table["value"].between(0, 100).all()
+    assert not table.duplicated(list(reference_values.COLUMNS[:-1])).any()
+    assert len(table[table["paper"].isin(["eps", "loop"])]) == 657

@@ -1,14 +1,15 @@
-"""The histogram loss as an estimate: brute force over quadruplets, differences, and the losses' implementation."""
-
-from __future__ import annotations
+"""The histogram loss as an estimate, and its section of the theory page."""
 
 import numpy as np
 import pytest
 import torch
 
 from dml.losses import build
-from papers.histogram.theory import reverse_order, similarity_laws
+from dml.report.page.blocks import Table
+from papers.histogram.sections.histogram_estimate import HistogramEstimate
+from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
 from papers.histogram.theory.reverse_order import Similarities
+from papers.histogram.verdicts import of_histogram as histogram_verdicts
 
 
 def random(seed=0, positives=30, negatives=50):
@@ -29,14 +30,6 @@ def test_all_quadruplets(bins):
     by_hand = np.mean([share(n) @ share(p).cumsum() for n in s.negative for p in s.positive])
     assert reverse_order.loss(s, bins) == pytest.approx(by_hand, abs=1e-12)
     assert reverse_order.over_quadruplets(s, bins) == pytest.approx(by_hand, abs=1e-12)
-
-
-def test_the_exact_probability():
-    s = random(1)
-    assert reverse_order.exact(s) == pytest.approx(np.mean(s.negative[:, None] > s.positive))
-    ties = Similarities(np.array([0.1, 0.5]), np.array([0.1, 0.7]))
-    assert reverse_order.exact(ties) == pytest.approx((0.5 + 0 + 1 + 1) / 4)
-    assert reverse_order.with_margin(ties, 0.2) == pytest.approx((1 + 0 + 1 + 1) / 4)
 
 
 @pytest.mark.parametrize("bins", [2, 21, 201])
@@ -96,9 +89,38 @@ def test_the_bias_is_half_a_step_times_the_density(spread):
     assert biases == sorted(biases, reverse=True)
 
 
-def test_the_bias_of_known_laws():
-    """s- and s+ uniform on [-1/2, 1/2]: p = 1/2, the density of s- - s+ at 0 is 1."""
-    grid = np.linspace(-0.5, 0.5, 2001)
-    s = Similarities(grid, grid + 1e-5)
-    for bins in (21, 101):
-        assert reverse_order.loss(s, bins) == pytest.approx(0.5 + 1 / (bins - 1), rel=0.02)
+def test_verdicts():
+    found = {v.claim: v for v in HistogramEstimate().verdicts()}
+    assert {claim: v.verdict for claim, v in found.items()} == {
+        "histogram-reverse-order": "confirmed",
+        "histogram-all-quadruplets": "confirmed",
+        "histogram-derivatives": "refuted",
+    }
+    assert "margin" in found["histogram-reverse-order"].corrected
+    assert found["histogram-derivatives"].corrected
+
+
+def test_the_loss_is_above_p_and_nearer_with_more_nodes():
+    frame = next(b for b in HistogramEstimate().content() if isinstance(b, Table)).frame
+    for _, rows in frame.groupby("similarities"):
+        assert (rows["bias"] > 0).all()
+        assert rows["bias"].is_monotonic_decreasing
+        assert rows["ratio"].iloc[-1] == pytest.approx(1, abs=0.02)
+        assert (rows["loss"] - rows["margin"]).abs().iloc[4:].max() < 0.2 * rows["bias"].iloc[4]
+
+
+def test_a_loss_that_does_not_converge_is_refuted(monkeypatch):
+    rows = tuple(row | {"bias": 0.1} for row in histogram_verdicts.rows())
+    monkeypatch.setattr(histogram_verdicts, "rows", lambda: rows)
+    assert histogram_verdicts.estimate().verdict == "refuted"
+
+
+def test_a_loss_that_misses_quadruplets_is_refuted(monkeypatch):
+    monkeypatch.setattr(reverse_order, "over_quadruplets", lambda s, bins: 0.5)
+    assert histogram_verdicts.quadruplets().verdict == "refuted"
+
+
+def test_work_that_grows_with_the_quadruplets_is_refuted(monkeypatch):
+    found = [cost._replace(made=cost.quadruplets) for cost in quadruplet_cost.costs()]
+    monkeypatch.setattr(histogram_verdicts, "costs", lambda: found)
+    assert histogram_verdicts.quadruplets().verdict == "refuted"
