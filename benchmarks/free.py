@@ -59,12 +59,12 @@ PLAN: tuple[tuple[str, str, int, tuple[tuple[str, float | None], ...]], ...] = (
     *((name, LITE, 224, (CLEAN, *NOISES)) for name in PHOTOGRAPHS),
     *((name, LITE, pixels, (CLEAN,)) for name in PHOTOGRAPHS for pixels in (128, 160)),
     ("cifar100", LITE, 96, (CLEAN, HUMAN, *NOISES)),
-    *((name, LITE, 96, (CLEAN, *NOISES)) for name in LETTERS),
     *((name, SMALL, 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, f"{LITE}+{SMALL}", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, "mobilenet_v2", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, "efficientnet_lite1", 240, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, "efficientnet_lite2", 260, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
+    *((name, LITE, 96, (CLEAN, WRONG)) for name in LETTERS),
 )
 FEWER = [(name, pixels) for name in PHOTOGRAPHS for pixels in (128, 160)]  # than the network's own pixels
 
