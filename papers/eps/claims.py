@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from dml.report.claims import claim, paired, reached, slope
 from dml.report.results import Results
@@ -273,7 +274,9 @@ def nmi_plus_plane(results: Results) -> Iterator[Comparison]:
     case does not refute it.
     """
     learned = reached(results, {"loss": "triplet"}, "seen/coarse/recall@1", 95)
-    for score, expected in (("seen/coarse/nmi", {"below": 0}), ("seen/coarse/nmi+", {"above": 0})):
+    directions: tuple[tuple[str, dict[str, Any]], ...] = (("nmi", {"below": 0}), ("nmi+", {"above": 0}))
+    for metric, expected in directions:
+        score = f"seen/coarse/{metric}"
         made = paired(results, EASY, RANDOM, score, where={"loss": "triplet"}, condition=learned, **expected)
         other = any((e.mean > 0) == ("below" in expected) for e in made.effects)
         yield replace(made, disputed="the claim says what can happen" if other else "")

@@ -60,7 +60,7 @@ class Omniglot(FetchedSource):
         self.complete = complete
         self.alphabets = alphabets
         whole = alphabets == BACKGROUND
-        self.options: Mapping[str, Any] = {"complete": complete, "alphabets": alphabets}
+        self.options: dict[str, Any] = {"complete": complete, "alphabets": alphabets}
         train = {"train": {"images": 19280, "fine": 964, "coarse": BACKGROUND}} if whole else {}
         self.counts: Mapping[str, Mapping[str, int]] = train | {"test": {"images": 13180, "fine": 659, "coarse": 20}}
 
