@@ -184,7 +184,8 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
         other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
         if other or best_words(best) != "as they are":
-            text += f", {other}{best_words(best)} in {chosen:.0%}"
+            better = f" in {chosen:.0%}" if chosen > plain else f" no more ({chosen:.0%})"
+            text += f", {other}{best_words(best)}{better}"
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
             text += f" and in {without:.0%} without the images whose labels look wrong"
