@@ -35,16 +35,19 @@ def audit(
 
     [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
     """
-    from dml.audit.outputs import lines
+    from dml.audit.outputs import CHOICES, lines
     from dml.audit.study import REQUEST, ask, take_in
     from dml.config import audited_dataset, load_study
     from dml.files import read_json
+    from dml.own_files import occupied, refusal
     from dml.sweep.execution import cluster
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))), parts=False)  # its stages check all of it
     audited_dataset(loaded)
     check_outputs(project, [study], [study])
+    if strangers := occupied((project.root / LABELS / study).resolve(), [f"{name}.csv" for name in CHOICES]):
+        raise ValueError(refusal(strangers, project.root))  # not only once the audit is done
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")

@@ -6,6 +6,7 @@ import pytest
 
 from dml.config import load_study
 from dml.files import write_json
+from dml.own_files import replaced
 
 SUMMARY = {
     "dataset": "digits",
@@ -32,9 +33,10 @@ def stage(monkeypatch, project):
     def run(self, *command, check=True):
         started.append(command)
         study = command[-1].partition("@")[2]
-        write_json(project / "audit" / study / "summary.json", {**SUMMARY, "study": study})
-        (project / "audit" / study / "labels").mkdir(exist_ok=True)
-        (project / "audit" / study / "labels/left-out.csv").write_text("index,label\n0,-1\n")
+        with replaced(project / "audit" / study) as fresh:
+            write_json(fresh / "summary.json", {**SUMMARY, "study": study})
+            (fresh / "labels").mkdir()
+            (fresh / "labels/left-out.csv").write_text("index,label\n0,-1\n")
         return 0
 
     monkeypatch.setattr("dml.cli.project.Project.run", run)
