@@ -26,7 +26,7 @@ def children(folder):
 
 def test_a_sweep_from_nothing_then_again_then_with_more(workplace):
     tracking = f"sqlite:///{workplace.folder / 'mlflow.db'}"
-    text = workplace.sweep(tracking=tracking, resources={"concurrent": 2})
+    text = workplace.sweep(tracking=tracking, own_ray=True, resources={"concurrent": 2})
     frame = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
     expected = [
         (cell.name, phase, number)

@@ -80,6 +80,14 @@ def test_a_wrong_checksum_is_an_error_that_leaves_nothing(server, tmp_path):
     assert {path.name for path in (tmp_path / "raw").iterdir()} <= {"verified.json.lock"}
 
 
+def test_a_resumed_file_with_a_wrong_checksum_is_fetched_afresh(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "toys.zip.part").write_bytes(b"of another file")
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert len(server.requests) == 2
+
+
 def test_nothing_anywhere_says_where_the_file_goes(server, tmp_path, monkeypatch):
     monkeypatch.setenv("DML_MIRROR", str(tmp_path / "typo"))
     with pytest.raises(DataError) as raised:

@@ -31,6 +31,15 @@ def test_a_part_file_of_an_earlier_call_is_resumed(server, tmp_path):
     assert server.requests == [("/a.zip", "bytes=700-")]
 
 
+@pytest.mark.parametrize("how", ["no ranges", "another range"])
+def test_a_server_that_cannot_resume_sends_all_again(how, server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.ranges, server.lie_about_range = how != "no ranges", how == "another range"
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+
+
 def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     server.files["/a.zip"] = b"short"
     (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
