@@ -26,22 +26,27 @@ PANELS: tuple[tuple[str, str, int, tuple[str, Any], str], ...] = (  # title, dat
     ("Flowers, 40% wrong,\nof similar classes", "flowers", 224, steps.NOISES[1], "regime-flowers"),
     ("CIFAR-100N,\n37% wrong, by people", "cifar100", 96, steps.HUMAN, "regime-human"),
 )
-SMALL, PIXELS, WHITENED, VIEWS, UNSUSPECTED, ADDED = STEPS = (
+SMALL, PIXELS, WHITENED, VIEWS, UNSUSPECTED, BOTH, ADDED = STEPS = (
     "features, 128 pixels",
     "224 pixels (CIFAR: 96)",
     "whitened",
     "both views",
     "suspects left out",
+    "both views, two networks",
     "upper blocks trained",
 )
 FREE, TRAINED, INK = "#8fa8c8", "#1f4e8c", "#24292f"
 
 
-def bars(found: Any, acting: str, dataset: str, pixels: int, labels: tuple[str, Any], study: str) -> dict[str, float]:
+def bars(
+    found: Any, acting: str, dataset: str, pixels: int, labels: tuple[str, Any], study: str
+) -> dict[str, float | None]:
     """R@1 in percent by step; training is not in a panel whose study lacks it."""
 
-    def score(side: int, kind: tuple[str, Any], projection: str, views: str) -> float:
-        records = [r for case, r in found.items() if case[:5] == (dataset, steps.LITE, side, *kind)]
+    def score(side: int, kind: tuple[str, Any], projection: str, views: str, network: str = steps.LITE) -> float | None:
+        records = [r for case, r in found.items() if case[:5] == (dataset, network, side, *kind)]
+        if not records:
+            return None
         own = steps.classes_of(records, steps.candidate(steps.LAST, projection, views))
         return float(steps.averaged(own)[0])
 
@@ -49,6 +54,7 @@ def bars(found: Any, acting: str, dataset: str, pixels: int, labels: tuple[str, 
         PIXELS: score(pixels, labels, "none", "one"),
         WHITENED: score(pixels, labels, "whitening", "one"),
         VIEWS: score(pixels, labels, "whitening", "mirror"),
+        BOTH: score(pixels, labels, "whitening", "mirror", f"{steps.LITE}+{steps.SMALL}"),
     }
     if dataset in steps.PHOTOGRAPHS:
         values[SMALL] = score(128, steps.CLEAN, "none", "one")
@@ -73,7 +79,7 @@ def main() -> None:
     found = steps.results(args.cache, Path(), 2, stored=True)
     acting = (args.cache / "acting.md").read_text(encoding="utf-8")
     mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "dml", "font.family": "sans-serif", "text.color": INK}
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 2.6), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 2.9), sharey=True, layout="constrained")
     for axis, (title, dataset, pixels, labels, study) in zip(axes, PANELS, strict=True):
         values = bars(found, acting, dataset, pixels, labels, study)
         for row, step in enumerate(STEPS):
