@@ -122,7 +122,7 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
     [
         (
             "title: A\nyear: 2030\nsection: [a]\n",
-            "section: expected title and year, and of citation, sections, computed any",
+            "section: expected title and year, and of citation, ",
         ),
         ("title: A\n", "year: expected"),
         ("", "title, year: expected"),

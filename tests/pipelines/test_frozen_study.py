@@ -22,7 +22,7 @@ positives: [easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
-training: {frozen: true, head: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+training: {frozen: true, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
 """
 WIDTH = 6

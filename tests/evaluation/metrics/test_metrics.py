@@ -79,7 +79,7 @@ def embeddings():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("part", discovery.names(PACKAGE))
-def test_numbers(golden, part, backend):
+def test_golden_numbers(golden, part, backend):
     """Labels that agree with the clusters, and labels that differ from them in a third of the rows."""
     x, easy = embeddings()
     hard = np.where(np.arange(72) % 3 == 1, (easy + np.arange(72) // 5) % 6, easy)

@@ -107,14 +107,13 @@ def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cu
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 
 
-@pytest.mark.parametrize("thin", [False, True])
-def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
+def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path):
     plan = start(study(), TrialStore(tmp_path / "ran"))
     finish(plan, lambda job, step: rises_then_falls(10)(job, step) / 3)
     frame = trials_frame(plan.study, plan)
     folder = tmp_path / "results/toys"
     folder.mkdir(parents=True)
-    publishing.write_table(publishing.rounded_trials(plan.study, frame, thin), folder / "trials.parquet")
+    publishing.write_table(publishing.rounded_trials(plan.study, frame), folder / "trials.parquet")
     found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"
