@@ -41,7 +41,7 @@ publish: setup  ## publish the results of STUDY in docs/results, for clones to s
 test: setup  ## run the tests, but for what `make test-slow` runs
 	@$(PYTEST) -m "not minutes" $(ARGS)
 
-test-slow: setup  ## run the tests that need a browser, a wheel, notebooks, a database server, DVC or minutes
+test-slow: setup  ## run the tests that need a browser, a wheel, notebooks, the site, a database server, DVC or minutes
 	@$(PYTEST) -m minutes $(ARGS)
 
 test-fast: setup  ## run the four fifths of the tests that take least

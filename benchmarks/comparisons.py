@@ -12,8 +12,8 @@ each split draws its own 8 settings, and comparisons are over splits. The claim 
 - `better untuned`: peaks are equal, but only A's default is its best setting; B's is 5 points below its peak.
 
 Tables of trials go through the report's own analysis: verdicts (`dml.report.claims`), flags, the comparison
-with the winner (`paired`), the part of the searches (`searched`), who leads after one tuning trial and after all
-(`sections.tuning.leaders`), and the seeds that 2 points need (`precision.Spread`).
+with the winner (`paired`), the part of the searches (`searched`), and the seeds that 2
+points need (`precision.Spread`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from dml.report.analysis.paired import against_winner, compared  # noqa: E402
 from dml.report.analysis.precision import scores_of, spread_of  # noqa: E402
 from dml.report.claims import with_verdicts  # noqa: E402
 from dml.report.results import Results  # noqa: E402
-from dml.report.sections.tuning import leaders  # noqa: E402
 from dml.statistics import pairs_needed  # noqa: E402
 from dml.sweep.progress.results import git_commit  # noqa: E402
 
@@ -112,7 +111,7 @@ def arm(name: str, tuned: bool, seeds: int, folds: int, draws: int) -> str:
     """A row of the table: verdicts, and how often intervals contain the truth."""
     study, methods = study_of(tuned, seeds, folds), SCENARIOS[name]
     truth = methods[0].peak - methods[1].peak
-    draw, words, covered, of_methods, first, lasts = np.random.default_rng(0), Counter(), 0, 0, 0, 0
+    draw, words, covered, of_methods = np.random.default_rng(0), Counter(), 0, 0
     for _ in range(draws):
         results, difference = drawn(study, methods, draw)
         verdict = with_verdicts([results])[0].verdicts[0]
@@ -122,16 +121,10 @@ def arm(name: str, tuned: bool, seeds: int, folds: int, draws: int) -> str:
         low, high = sorted((sign * won["low"], sign * won["high"]))
         covered += low <= difference <= high
         of_methods += low <= truth <= high
-        table = leaders(results) if tuned and not folds else None
-        if table is not None:
-            row = table.frame.iloc[0]
-            first += A in row["first"]
-            lasts += A in row["first"] and row["lasts"] != "yes"
     said = " | ".join(f"{words[word] / draws:.1%}" for word in ("confirmed", "refuted", "undecided", "not tested"))
-    leads = f"{first / draws:.0%}, {lasts / draws:.0%}" if tuned and not folds else ""
     way = f"tuned, {folds} class splits" if folds else "tuned" if tuned else "fixed"
     of_chosen = "" if folds else f"{covered / draws:.1%}"
-    return f"| {name} | {way} | {seeds} | {said} | {of_chosen} | {of_methods / draws:.1%} | {leads} |"
+    return f"| {name} | {way} | {seeds} | {said} | {of_chosen} | {of_methods / draws:.1%} |"
 
 
 def power(draws: int, pilot: int = 3) -> list[str]:
@@ -164,7 +157,7 @@ def main() -> None:
     lines = ["# Comparisons of known truth", "", (__doc__ or "").strip(), ""]
     lines += [f"{given.draws:,} draws a row, {datetime.date.today()}, commit {git_commit()}.", "", "## Verdicts", ""]
     columns = ("truth", "study", "seeds", "confirmed", "refuted", "undecided", "not tested")
-    columns += ("covers chosen", "covers methods", "leads")
+    columns += ("covers chosen", "covers methods")
     lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for name in SCENARIOS:
         for tuned, seeds, folds in ARMS:
@@ -173,8 +166,7 @@ def main() -> None:
     lines += [
         "",
         "`covers chosen`: the 95% interval of the difference contains the true difference of the settings that were",
-        "confirmed. `covers methods`: it contains that of the two methods at their best settings. `leads`: how often A",
-        "leads after one tuning trial, and how often the page says that such a lead does not last.",
+        "confirmed. `covers methods`: it contains that of the two methods at their best settings.",
         "",
         "One search finds each method a setting that is a little off its best. Seeds repeat that setting, not the",
         "search. Intervals over seeds alone, as they were, told equal methods apart in 12% (5 seeds) and 22% (11",

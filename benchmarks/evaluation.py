@@ -85,8 +85,7 @@ def run(method: str, size: str, x: np.ndarray, y: np.ndarray, queries: int, devi
     if retrieval_only:
         metrics = [name for name in metrics if name in RETRIEVAL]
     asking = np.arange(len(x)) < queries
-    start = "random" if method == "dml-peer" else "kmeans++"  # the peer's k-means starts from random points
-    return evaluate(x, y, metrics, queries=asking, device=device, clustering_start=start)
+    return evaluate(x, y, metrics, queries=asking, device=device)
 
 
 def memory(field: str) -> float:

@@ -1,7 +1,7 @@
 """Measures LoOp: its gain over the samples themselves, the errors of its paper's formulas, and its cost.
 
-    python benchmarks/loop.py            # all tables, about a minute on one core
-    python benchmarks/loop.py gain       # one table: gain, formulas, time or step
+    python benchmarks/loop.py            # all tables, about six minutes on one core
+    python benchmarks/loop.py gain       # one table: gain, formulas, time, step or points
 
 The ends of random arcs are four independent uniform points on the sphere. In small arcs the second end is within about
 0.6 of the first.
@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch.nn.functional import normalize
 
 from dml import models
+from dml.data import sources
 from dml.losses import build, geodesic
 
 SEEDS = range(5)
@@ -150,9 +153,9 @@ def timing(width: int = 128) -> None:
 
 
 def main() -> None:
-    tables = {"gain": gain, "formulas": formulas, "time": timing, "step": step}
+    tables = {"gain": gain, "formulas": formulas, "time": timing, "step": step, "points": synthetic}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", metavar="table", help="gain, formulas, time or step; default: all")
+    parser.add_argument("tables", nargs="*", metavar="table", help="gain, formulas, time, step or points; default: all")
     chosen = parser.parse_args().tables or list(tables)
     if unknown := set(chosen) - set(tables):
         parser.error(f"unknown table {', '.join(unknown)}; choices: {', '.join(tables)}")
@@ -178,6 +181,75 @@ def step(repeats: int = 9) -> None:
                 taken[name].append(1e3 * (time.process_time() - start))
         plain, loop = (statistics.median(taken[name][2:]) for name in losses)
         print(f"| {count} | {plain:.1f} | {loop:.1f} | {loop / plain - 1:+.1%} |")
+
+
+def synthetic(steps: int = 800, seeds: range = range(8)) -> None:
+    """Numbers, triplet with LoOp: of the nearest points of two pairs, how many lie nearest to their own number.
+
+    The nearest training image without the ends of both pairs. Beside it, the same of the images themselves, and of the
+    mean of a pair's ends. A row is a network's mean over seeds; the last column is the standard error of the first.
+    """
+    torch.set_num_threads(1)
+    source = sources.build("numbers", size=10, seed=11)
+    records = [record for record in source.images(Path()) if (record["fine"] // 10 + 2 * (record["fine"] % 10)) % 5 < 3]
+    labels = torch.tensor([record["fine"] for record in records])
+    images = torch.from_numpy(np.stack([record["image"] for record in records])).float().div(255)
+    images = images.reshape(len(records), 1, *images.shape[1:3])
+    evaluated = (0, 100, 200, 400, steps)
+    shares = np.array([_shares(images, labels, evaluated, seed) for seed in seeds]) * 100
+    print("| steps | synthetic points | means of pairs | images | points behind images | standard error |")
+    print("|---|---|---|---|---|---|")
+    for step_, (points, middles, own) in zip(evaluated, shares.mean(0), strict=True):
+        behind = shares[:, evaluated.index(step_), 2] - shares[:, evaluated.index(step_), 0]
+        error = behind.std(ddof=1) / len(behind) ** 0.5
+        print(f"| {step_} | {points:.1f} | {middles:.1f} | {own:.1f} | {behind.mean():.1f} | {error:.1f} |")
+
+
+def _shares(images: torch.Tensor, labels: torch.Tensor, evaluated: Sequence[int], seed: int) -> list[list[float]]:
+    """Shares of own neighbours of points, means and images, at some steps of one training."""
+    torch.manual_seed(seed)
+    draws = np.random.default_rng(seed)
+    network = models.build("small_conv", embedding_size=64, channels=1, width=8, grid=2)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.004)
+    loss = build("triplet", margin=0.2, reduction="mean", synthesis="loop")
+    rows = [np.flatnonzero(labels.numpy() == number) for number in labels.unique().tolist()]
+    shares = []
+    for step_ in range(evaluated[-1] + 1):
+        if step_ in evaluated:
+            with torch.no_grad():
+                network.eval()
+                shares.append(_own_neighbours(normalize(network(images)).double(), labels, draws, rows))
+                network.train()
+        numbers = draws.choice(len(rows), 8, replace=False)
+        batch = np.concatenate([draws.choice(rows[number], 4, replace=False) for number in numbers])
+        optimizer.zero_grad()
+        loss(network(images[batch]), labels[batch]).backward()
+        optimizer.step()
+    return shares
+
+
+def _own_neighbours(
+    z: torch.Tensor, labels: torch.Tensor, draws: np.random.Generator, rows: list[np.ndarray]
+) -> list[float]:
+    """One pair of each class against the pairs of all others, as in a batch."""
+    pairs = torch.from_numpy(np.stack([draws.choice(members, 2, replace=False) for members in rows]))
+    x1, x2 = z[pairs[:, 0]], z[pairs[:, 1]]
+    found = geodesic.arcs(x1, x2, x1, x2)
+    angle = (x1 * x2).sum(1).clamp(-1, 1).arccos()[:, None]
+    points = (angle - found.first).sin()[..., None] * x1[:, None] + found.first.sin()[..., None] * x2[:, None]
+    means = normalize(x1 + x2)
+
+    def share(queries: torch.Tensor, own: torch.Tensor, without: torch.Tensor) -> float:
+        similar = (queries @ z.T).scatter(1, without, -2.0)
+        return (labels[similar.argmax(1)] == own).double().mean().item()
+
+    i, j = (~torch.eye(len(pairs), dtype=torch.bool)).nonzero().T
+    real = torch.arange(len(z))[:, None]
+    return [
+        share(normalize(points[i, j]), labels[pairs[i, 0]], torch.cat([pairs[i], pairs[j]], 1)),
+        share(means, labels[pairs[:, 0]], pairs),
+        share(z, labels, real),
+    ]
 
 
 if __name__ == "__main__":

@@ -80,7 +80,6 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     import sweep as benchmark
     from ray.cluster_utils import Cluster
 
-    from dml.config import ResourcesSection
     from dml.sweep.execution.cluster import connect
     from dml.sweep.run import run_study
 
@@ -89,8 +88,8 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     try:
         own = [cluster.add_node(**NODE) for _ in range(nodes)]
         with ThreadPoolExecutor(1) as pool:  # Ray starts nodes only from the main thread
-            resources = {"address": cluster.address, "max_failures": 20}
-            connect(ResourcesSection(**resources))
+            os.environ["RAY_ADDRESS"] = cluster.address
+            connect()
             study = benchmark.collapse(
                 noise=[{"model": "uniform", "rates": [k / 10000 for k in range(trials // 10)]}],
                 losses=["triplet"],
@@ -100,7 +99,6 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 search={"sampler": "tpe", "trials": 8, "stop": "last"},  # each of `seconds`
                 training={**benchmark.collapse().model_dump(mode="json")["training"], "steps": seconds},
                 evaluation={"metrics": ["recall@1"], "every": 1, "sets": ["test"]},
-                resources=resources,
             )
 
             def digests(*asked: object) -> dict[str, str]:

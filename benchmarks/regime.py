@@ -44,7 +44,7 @@ def whitened(images: steps.Images, layers: dict[str, np.ndarray], layer: str, ob
     fitted = free.candidates({layer: free.unit(layers[layer][train])}, classes, None)
     one, projection = next(c for c in fitted if (c[0].projection, c[0].views) == ("whitening", "mirror"))
     embeddings = free.embedded(one, projection, free.unit(layers[layer][test]))
-    scores = evaluation.evaluate(embeddings, images.fine[test], list(steps.METRICS), keep="return")
+    scores = evaluation.evaluate(embeddings, images.fine[test], list(steps.METRICS), per_query=True)
     return evaluation.per_class(scores.per_query)[["queries", *steps.METRICS]].to_numpy() * [1, 100, 100]
 
 

@@ -20,7 +20,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -361,31 +361,9 @@ def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
     return [*imports, *([""] * bool(heads and imports)), *heads]
 
 
-@cache
 def _part(package: str, name: str) -> type:
-    """The class of a part. Its objects show the settings that they were built with, unless it says more itself."""
-    found: Any = getattr(_module(package, name), class_name(name))
-    shown = "extra_repr" if hasattr(found, "extra_repr") else "__repr__"  # of a torch module, which shows more
-    own = next(base for base in found.__mro__ if shown in vars(base))
-    if own.__module__.startswith("dml."):
-        return found
-    init, signature = found.__init__, inspect.signature(found.__init__)
-
-    @wraps(init)
-    def remember(self: Any, *args: Any, **settings: Any) -> None:
-        init(self, *args, **settings)
-        bound = signature.bind(self, *args, **settings)
-        bound.apply_defaults()
-        self.__dict__["_shown"] = dict(list(bound.arguments.items())[1:])
-
-    def show(self: Any) -> str:
-        text = ", ".join(f"{key}={value!r}" for key, value in self.__dict__.get("_shown", {}).items())
-        return text if shown == "extra_repr" else f"{type(self).__name__}({text})"
-
-    if settings_of(found):
-        found.__init__ = remember
-    setattr(found, shown, show)
-    return found
+    """The class of a part."""
+    return getattr(_module(package, name), class_name(name))
 
 
 def _module(package: str, name: str) -> Any:

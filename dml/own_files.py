@@ -29,7 +29,6 @@ COLUMNS = ({"index", "final", "tune"}, {"index", "observed", "flipped"}, {"loss"
 DATA, TABLES, RESULTS = (*RESOLVED, *list(KEYS)[:4]), ("split", "noise"), ("trials.parquet", "summary.json")
 PLACES = [f"data/*/{name}" for name in DATA] + [f"results/*/{name}" for name in RESULTS]
 PLACES += [f"data/*/{name}/**/*.parquet" for name in TABLES]
-REPORT = ("index.html", "glossary.html", "claims.html", "theory.html", "assets", "studies", "figures", "data", "plots")
 SHOWN = 3  # files that a message names
 
 
@@ -46,12 +45,10 @@ def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("re
     ------
     ValueError : it names these files.
     """
-    deleted = _deleted_by_dvc(root / "dvc.yaml")
-    found = [path for study in studies for path in _in_the_way(root, study, deleted)]
-    found += [path for folder in folders for path in foreign(root / folder, folder in deleted)]
-    if found:
-        hint = ". DVC deletes outputs, since dvc.yaml lacks `persist`: `dml check` renews it unless you changed it"
-        raise ValueError(refusal(list(dict.fromkeys(found)), root) + (hint if deleted else ""))
+    strangers = [path for study in studies for path in _in_the_way(root, study)]
+    strangers += [path for folder in folders for path in foreign(root / folder)]
+    if strangers:
+        raise ValueError(refusal(list(dict.fromkeys(strangers)), root))
 
 
 def refusal(found: Collection[Path], root: Path) -> str:
@@ -88,50 +85,32 @@ def tidy(folder: Path, written: Collection[Path]) -> None:
             _delete(path, folder)
 
 
-def foreign(out: Path, whole: bool = False) -> list[Path]:
+def foreign(out: Path) -> list[Path]:
     """People's files that are in the way of a folder that `replaced` writes.
 
     All of them where `dml` has not written yet; else those in place of its own.
-
-    Parameters
-    ----------
-    whole : nothing of others may be in the folder.
     """
     if os.path.lexists(out) and not out.is_dir():
         return [out]
     listed = _listed(out)
-    if listed is None and _is_earlier(out):
-        return [path for path in _files(out) if path.relative_to(out).parts[0] not in REPORT] if whole else []
     if listed is None:
         return [path for path in _files(out) if not _is_hidden(path, out)]
     there = [out / name for name in listed if os.path.lexists(out / name)]
-    found = [path for path in there if not _is_own(path, out, listed)]
-    return found if not whole else [*found, *(path for path in _files(out) if path not in there)]
+    return [path for path in there if not _is_own(path, out, listed)]
 
 
-def occupied(out: Path, names: Iterable[str], earlier: Collection[Path] = ()) -> list[Path]:
-    """People's files where `replaced` would write files of these names.
-
-    Parameters
-    ----------
-    earlier : files that a version of `dml` wrote that kept no list of them.
-    """
-    listed, known = _listed(out), set(earlier)
-    if listed is None and _is_earlier(out):
-        known |= set(_files(out))
-    found = [path for name in names if (path := _at(out, name)) is not None]
-    return [path for path in found if path not in known and not _is_own(path, out, listed or {})]
+def occupied(out: Path, names: Iterable[str]) -> list[Path]:
+    """People's files where `replaced` would write files of these names."""
+    listed = _listed(out) or {}
+    there = [path for name in names if (path := _at(out, name)) is not None]
+    return [path for path in there if not _is_own(path, out, listed)]
 
 
 @contextmanager
-def replaced(out: Path, earlier: Collection[Path] = ()) -> Iterator[Path]:
+def replaced(out: Path) -> Iterator[Path]:
     """A new, empty folder, whose files replace those that the last call wrote into `out`. Files of others stay.
 
     If the block raises an error, `out` is unchanged.
-
-    Parameters
-    ----------
-    earlier : see `occupied`.
 
     Raises
     ------
@@ -143,8 +122,8 @@ def replaced(out: Path, earlier: Collection[Path] = ()) -> Iterator[Path]:
         yield Path(folder)
         new = {path.relative_to(folder).as_posix(): [_digest(path)] for path in _files(Path(folder))}
         before = _listed(out) or {}
-        if found := occupied(out, new, earlier):
-            raise ValueError(refusal(found, Path.cwd()))
+        if strangers := occupied(out, new):
+            raise ValueError(refusal(strangers, Path.cwd()))
         out.mkdir(exist_ok=True)
         both = {name: [*new.get(name, ()), *before.get(name, ())] for name in {*new, *before}}
         files.write_json(out / MANIFEST, both)  # a process that is killed below leaves only files that are listed
@@ -170,7 +149,7 @@ def clean(root: Path) -> list[Path]:
     return [path for name in ("data", "results", "report", "audit") for path in _files(root / name)]
 
 
-def _in_the_way(root: Path, study: str, deleted: Collection[str]) -> Iterator[Path]:
+def _in_the_way(root: Path, study: str) -> Iterator[Path]:
     data, results = root / "data" / study, root / "results" / study
     for path in (data.parent, data, results.parent, results):
         if os.path.lexists(path) and not path.is_dir():
@@ -184,20 +163,9 @@ def _in_the_way(root: Path, study: str, deleted: Collection[str]) -> Iterator[Pa
         if os.path.lexists(folder) and not folder.is_dir():
             yield folder
             continue
-        found = [path for path in others(folder) if not _is_hidden(path, folder)]
-        alone = f"data/${{item}}/{name}" in deleted or not any(map(is_output, folder.rglob("*.parquet")))
-        yield from (path for path in found if alone or path.suffix == ".parquet")  # as the stage's own are called
-
-
-def _deleted_by_dvc(pipeline: Path) -> set[str]:
-    """The outputs that DVC deletes before their stage runs: those of a `dvc.yaml` of an earlier version."""
-    import yaml
-
-    try:
-        stages = yaml.safe_load(pipeline.read_text(encoding="utf-8"))["stages"].values()
-        return {out for stage in stages for out in stage.get("do", stage).get("outs", ()) if isinstance(out, str)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
-        return set()  # DVC says what is wrong with it
+        strangers = [path for path in others(folder) if not _is_hidden(path, folder)]
+        written = any(map(is_output, folder.rglob("*.parquet")))
+        yield from (path for path in strangers if not written or path.suffix == ".parquet")  # as the stage's own names
 
 
 def _is_table(path: Path) -> bool:
@@ -233,13 +201,6 @@ def _has(content: Any, keys: tuple[str, ...]) -> bool:
         return False
     below = content.values() if keys[0] == "*" else [content[keys[0]]] if keys[0] in content else []
     return bool(below) and all(_has(value, keys[1:]) for value in below)
-
-
-def _is_earlier(out: Path) -> bool:
-    """Whether a version of `dml` that kept no list wrote a folder: its report, or its audit."""
-    page, audit = out / "index.html", files.read_json(out / "summary.json")
-    is_report = page.is_file() and b"dml <span>report</span>" in page.read_bytes()[:5000]
-    return is_report or (isinstance(audit, dict) and {"suspects", "representation"} <= audit.keys())
 
 
 def _listed(out: Path) -> dict[str, list[str]] | None:

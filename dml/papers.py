@@ -4,7 +4,7 @@
     papers/eps/claims.csv       its claims, each with an id
     papers/eps/claims.py        which studies test them, and how (`dml.report.claims`)
     papers/eps/published.csv    its numbers, which a study's `reference_values` puts beside its own
-    papers/eps/sections/*.py    its sections of the theory page, which may decide claims
+    papers/eps/sections/*.py    its sections of the theory page, which may decide claims, and of its studies' pages
 
 Only `paper.yaml` is required. Studies whose names begin with `eps-` are the paper's: `dml run paper-eps`.
 """
@@ -38,6 +38,7 @@ class Paper:
     year: int
     citation: str = ""
     sections: tuple[str, ...] = ()  # of the theory page, in the order of reading
+    study_sections: tuple[str, ...] = ()  # of the pages of its studies, whose names begin with the paper's
     computed: str = ""  # how the numbers of these sections are made, for the head of the theory page
 
     @property
@@ -137,12 +138,13 @@ def _read(path: Path) -> Paper:
     wrong = sorted({*content} - {*known}) or sorted({"title", "year"} - {*content})
     if wrong:
         raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(known[2:])} any")
-    sections = tuple(content.get("sections") or ())
     files = {file.stem for file in (path.parent / "sections").glob("*.py")} - {"__init__"}
-    if unknown := [name for name in sections if name not in files]:
-        there = f"there are {', '.join(sorted(files))}" if files else "there is none"
-        raise ValueError(f"{path}: sections: {', '.join(unknown)}: expected files in its folder sections; {there}")
-    return Paper(path.parent.name, path.parent, **{**content, "sections": sections})
+    for key in ("sections", "study_sections"):
+        content[key] = tuple(content.get(key) or ())
+        if unknown := [name for name in content[key] if name not in files]:
+            there = f"there are {', '.join(sorted(files))}" if files else "there is none"
+            raise ValueError(f"{path}: {key}: {', '.join(unknown)}: expected files in its folder sections; {there}")
+    return Paper(path.parent.name, path.parent, **content)
 
 
 def paper_claims() -> dict[str, PaperClaim]:

@@ -358,13 +358,6 @@ class SplitByClasses(Protocol):
         ...
 
 
-@runtime_checkable
-class Redistributable(Protocol):
-    """A source that says whether its pictures may be published. Without this member they may not."""
-
-    redistributable: ClassVar[bool]  # snapshots of results contain small pictures of some images
-
-
 class Sampler(Protocol):
     """An endless iterator of batches: int64 (B,) positions into the training labels.
 
@@ -480,7 +473,7 @@ class ClusteringMetric(Protocol):
     """
 
     version: ClassVar[int]
-    own_clusters: ClassVar[bool]  # it decides the number of clusters: `evaluate(clusters=...)` does not change it
+    own_clusters: ClassVar[bool]  # there are other numbers of clusters than of classes
 
     def clusters(self, classes: int) -> int:
         """How many clusters k-means looks for."""

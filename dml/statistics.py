@@ -281,20 +281,6 @@ def pairs_needed(
     return high
 
 
-def expected_best(scores: ArrayLike) -> np.ndarray:
-    """The expected best of k = 1..n scores that are drawn with replacement (Dodge et al. 2019, equation 4), (n,).
-
-    Raises
-    ------
-    ValueError : no scores, NaN, or not one-dimensional.
-    """
-    x = np.sort(np.asarray(scores, dtype=np.float64))
-    if x.ndim != 1 or not x.size or np.isnan(x).any():
-        raise ValueError(f"expected_best: expected at least one score (n,) without NaN, got {x}")
-    shares = np.arange(x.size + 1) / x.size
-    return np.array([float((x * np.diff(shares**k)).sum()) for k in range(1, x.size + 1)])
-
-
 def resampled_best(choosing: ArrayLike, scores: ArrayLike) -> float:
     """The variance of the score of the best of n trials, over draws of n of them with replacement.
 

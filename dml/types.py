@@ -18,6 +18,8 @@ EvaluationSet = Literal["test", "seen", "train"]
 Views = Literal["one", "mirror"]
 VALIDATION = "validation"
 """The set on which tuning trials are scored: classes that they do not fit."""
+TUNING_SEED = 0
+"""Of a search, and of its trials."""
 
 
 def setting(description: str, **limits: Any) -> Any:
@@ -311,7 +313,7 @@ class InitFromSpec:
 
     weights: str  # SHA-256 of the file
     path: str  # of the file; not part of a trial's key
-    head: str | None = None  # of the embedding layer: "keep" or "new"; None: it is kept if its size fits
+    head: str | None = None  # "new": without the embedding layer; None: with it if its size fits
 
 
 @dataclass(frozen=True)
@@ -338,9 +340,6 @@ class TrainingSettings:
     warmup_steps: Annotated[int, setting("in which the rates rise linearly", ge=0)] = 0
     clip_norm: Annotated[float | None, setting("largest norm of the gradient", gt=0)] = None
     clip_value: Annotated[float | None, setting("largest entry of the gradient", gt=0)] = None
-    ema: Annotated[
-        float | None, setting("decay of an average of the weights, which is evaluated and saved", gt=0, lt=1)
-    ] = None
     batch_norm: Annotated[
         Literal["live", "frozen"], setting("frozen: the backbone keeps its statistics and affine parameters")
     ] = "live"
@@ -361,18 +360,14 @@ class TrainingSettings:
             ge=1,
         ),
     ] = 1
-    head: Annotated[
-        Literal["none", "linear", "mlp"],
-        setting("mlp: with one hidden layer, as wide as the features; none: the features are the embeddings"),
-    ] = "linear"
     head_start: Annotated[
         Literal["random", "components", "whitening", "lda"],
-        setting("first weights of a linear head, from the features of the training images"),
+        setting("first weights of the head, from the features of the training images"),
     ] = "random"
     head_refit: Annotated[
         Literal["components", "whitening", "lda"] | None,
         setting(
-            "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
+            "fit the head again at each evaluation, to the features of the trained backbone and the observed "
             "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images"
         ),
     ] = None
@@ -435,7 +430,6 @@ class EvaluationSettings:
         ),
     ] = "one"
     keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
-    keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
     over_clustering: Annotated[int, setting("clusters per class for `nmi+`", ge=1)] = 10
     nmi_average: Annotated[
         Literal["arithmetic", "geometric"], setting("mean of the two entropies in NMI; geometric: as in Le & Odobez")

@@ -1,7 +1,5 @@
 """What all tests share: the golden files, which pin the numbers of every part, and the servers of `tests/servers`."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
@@ -59,12 +57,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def results_page() -> str:
-    """The site's page of results, as Markdown: half a minute of computing."""
+def results_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The site's page of results, as Markdown: half a minute of computing, which one worker does for all."""
+    from dml.files import locked, write_text
     from dml.pipeline.publish import results_page  # tests without the extra `pipeline` have none
 
-    with chdir(REPOSITORY):
-        return results_page()
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+    page = tmp_path_factory.getbasetemp().parent / f"results-{run}.md"
+    with locked(page.with_suffix(".lock")), chdir(REPOSITORY):
+        if not page.exists():
+            write_text(page, results_page())
+    return page.read_text(encoding="utf-8")
 
 
 class Golden:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.counting import counted, size_text
+from dml.counting import counted
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,3 @@ from dml.counting import counted, size_text
 )
 def test_one_has_no_plural(number, noun, text):
     assert counted(number, noun) == text
-
-
-def test_sizes_are_written_in_powers_of_1024():
-    assert [size_text(size) for size in (4 << 30, 300 << 20, 1536)] == ["4 GB", "300 MB", "1.5 KB"]

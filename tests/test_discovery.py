@@ -20,10 +20,6 @@ def test_an_unknown_name_lists_the_choices_and_the_nearest():
         discovery.find("dml.models", "smal_conv")
 
 
-def test_a_dotted_path_names_a_part_of_another_package():
-    assert discovery.find("dml.losses", "collections.OrderedDict").__name__ == "OrderedDict"
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -70,13 +66,6 @@ def test_a_loss_of_dml_that_lacks_members_names_them(tmp_path, monkeypatch):
         dml.losses.build("incomplete")
 
 
-def test_a_setting_that_is_needed_and_not_given_is_named():
-    with pytest.raises(ValueError, match="losses 'softmax': needs num_classes"):
-        discovery.build("dml.losses", "softmax", embedding_size=4)
-    with pytest.raises(ValueError, match="noise 'uniform': needs rate"):
-        discovery.build("dml.noise", "uniform")
-
-
 class Typed:
     def __init__(
         self, share: float, k: int | None = None, names: Sequence[str] | None = None, on: bool = False, name: str = ""
@@ -98,16 +87,3 @@ class Typed:
 def test_a_value_of_another_type_than_its_setting_is_an_error(settings, message):
     with pytest.raises(ValueError, match=rf"Typed': {message}$"):
         discovery.build("dml.losses", f"{__name__}.Typed", **settings)
-
-
-def test_every_loss_filter_and_policy_shows_the_settings_it_was_built_with():
-    known = {"num_classes": 5, "embedding_size": 3, "rate": 0.25, "margin": 0.375, "normalize": False}
-    for package in ("dml.losses", "dml.filters", "dml.miners.positives", "dml.miners.negatives"):
-        for name in discovery.names(package):
-            part = discovery.find(package, name)
-            settings = discovery.defaults_of(part) | discovery.accepted(part, known)
-            shown = repr(discovery.build(package, name, **discovery.accepted(part, known)))
-            assert all(f"{key}={value!r}" in shown for key, value in settings.items()), shown
-    miner = dml.miners.build(positives="easy", negatives="semihard_random", margin=0.375, distance="squared")
-    assert repr(miner).startswith("PolicyMiner(positives=Easy(), negatives=SemihardRandom(margin=0.375, ")
-    assert "distance='squared'" in repr(miner)

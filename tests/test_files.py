@@ -18,13 +18,6 @@ def test_json_has_sorted_keys_and_equal_contents_give_equal_bytes(tmp_path):
     assert json.loads(content) == files.read_json(tmp_path / "b.json") == {"a": [1.5, None], "b": 1}
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
-def test_what_is_not_json_is_read_as_none(content, tmp_path):
-    (tmp_path / "a.json").write_bytes(content)
-    for path in (tmp_path / "a.json", tmp_path / "missing.json", tmp_path, tmp_path / "a.json" / "b.json"):
-        assert files.read_json(path) is None
-
-
 def test_a_failure_keeps_the_old_file_and_leaves_no_other(tmp_path):
     files.write_text(tmp_path / "a.txt", "old")
 
@@ -58,18 +51,6 @@ def test_a_finished_file_replaces_another(tmp_path):
     files.move(tmp_path / "a.part", tmp_path / "a.txt")
     assert (tmp_path / "a.txt").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (IndexError("index out of range"), "IndexError: index out of range"),
-        (RuntimeError("\n\x1b[1mfirst\x1b[0m line\nsecond"), "RuntimeError: first line"),
-        (EOFError(), "EOFError"),
-    ],
-)
-def test_the_first_line_of_an_error(error, line):
-    assert files.first_line(error) == line
 
 
 def test_a_lock_is_exclusive_and_names_its_holder(tmp_path):

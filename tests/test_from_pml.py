@@ -46,35 +46,10 @@ def test_its_trainer_trains_with_a_loss_and_a_miner_of_ours():
     assert after > before + 0.1, (before, after)
 
 
-@pytest.mark.parametrize(("positives", "negatives"), [("easy", "hard"), ("all", "semihard_random")])
-def test_a_loss_of_each_library_takes_the_tuples_of_both(batch, positives, negatives):
-    from pytorch_metric_learning import distances, losses, miners, reducers
-
-    embeddings, labels = batch
-    theirs = losses.TripletMarginLoss(0.2, distance=distances.LpDistance(), reducer=reducers.MeanReducer())
-    ours = dml.losses.Triplet(margin=0.2, reduction="mean")
-    for tuples in (
-        dml.miners.build(positives=positives, negatives=negatives)(embeddings, labels),
-        miners.BatchHardMiner()(embeddings, labels),
-    ):
-        assert len(tuples[0])
-        assert float(ours(embeddings, labels, tuples)) == pytest.approx(
-            float(theirs(embeddings, labels, tuples)), rel=1e-5
-        )
-
-
 def adapter(mine):
     space = {"torch": torch}
     exec(ADAPTER, space)
     return space["FromDml"](mine)
-
-
-def test_the_adapter_gives_the_features_of_the_miners_tuples(batch):
-    """OML 4.0 calls `sample(features, labels)` with a list of labels and expects anchors, positives and negatives."""
-    embeddings, labels = batch
-    mine = dml.miners.build(positives="easy", negatives="hard")
-    found = adapter(mine).sample(embeddings, labels.tolist())
-    assert all(torch.equal(own, embeddings[rows]) for own, rows in zip(found, mine(embeddings, labels), strict=True))
 
 
 def test_oml_trains_with_a_loss_and_a_miner_of_ours(batch):
@@ -102,11 +77,3 @@ def test_each_name_of_the_table_exists_in_its_library():
             assert callable(getattr(dml.losses, name)), name
         for code in re.findall(r"`(miners\.build\([^`.]*\))`", ours):
             assert callable(eval(f"dml.{code}", {"dml": dml})), code
-
-
-def test_the_table_names_the_loss_that_is_their_lifted_structure(batch):
-    from pytorch_metric_learning import losses
-
-    name = re.search(r"`LiftedStructureLoss` \| `losses\.(\w+)`", PAGE)[1]
-    ours = getattr(dml.losses, name)(margin=1.0)
-    torch.testing.assert_close(ours(*batch), losses.LiftedStructureLoss(neg_margin=1)(*batch))

@@ -1,7 +1,5 @@
 """The golden files: they name the part whose numbers changed without a raised version."""
 
-import json
-
 import pytest
 import torch
 
@@ -34,16 +32,6 @@ def check(golden, tmp_path):
 def pinned(check, tmp_path):
     check(Part, update=True)
     return tmp_path / "losses" / "part.json"
-
-
-def test_equal_numbers_pass(check, pinned):
-    check(Part)
-    assert json.loads(pinned.read_text())["defaults"] == {"margin": 0.2, "swap": False}
-
-
-def test_a_new_part_needs_its_file(check):
-    with pytest.raises(pytest.fail.Exception, match=r"losses part .*test_golden_files.*--golden-update"):
-        check(Part)
 
 
 def test_rounding_passes_and_a_changed_number_does_not(check, pinned):

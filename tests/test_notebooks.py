@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 BOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dml import own_files
-from dml.own_files import check, clean, foreign, is_output, replaced, tidy
+from dml.own_files import check, clean, foreign, is_output, replaced
 
 ROOT = Path(__file__).parents[1]
 SPLIT = pd.DataFrame({"index": [0], "final": ["train"], "tune": ["train"]})
@@ -88,13 +88,6 @@ def test_a_run_refuses_while_a_file_of_a_person_is_where_outputs_go(project, pat
     assert files(project) == before
 
 
-def test_a_table_of_other_columns_is_a_persons(project):
-    write(project / "results/wood/trials.parquet", "")
-    pd.DataFrame({"status": [1]}).to_parquet(project / "results/wood/trials.parquet")
-    with pytest.raises(ValueError, match="results/wood/trials"):
-        check(project, ["wood"])
-
-
 @pytest.mark.parametrize("name", ["report", "data/wood/split", "data/wood/study.yaml"])
 @pytest.mark.parametrize("target", ["elsewhere", "gone"])
 def test_links_of_a_person_are_refused(project, name, target):
@@ -121,38 +114,6 @@ def test_outputs_of_every_version_are_no_persons(ran):
     write(ran / "report/.gitkeep", "")
     (ran / "data/empty/split").mkdir(parents=True)
     check(ran, ["wood", "empty", "new"])
-
-
-def test_an_earlier_report_stays_the_reports(project):
-    write(project / "report/index.html", PAGE)
-    write(project / "report/figures/old.svg", "")
-    write(project / "report/note.txt", "mine")
-    check(project)
-    with replaced(project / "report") as fresh:
-        write(fresh / "index.html", "new")
-    assert files(project / "report").keys() >= {"index.html", "note.txt"}
-    assert (project / "report/index.html").read_text() == "new"
-
-
-def test_where_dvc_deletes_outputs_nothing_of_a_person_may_be_among_them(ran):
-    """With the `dvc.yaml` of an earlier version, which says nothing of `persist`."""
-    text = (ran / "dvc.yaml").read_text()
-    (ran / "dvc.yaml").write_text(text.replace(": {persist: true}", "").replace(": {cache: false, persist: true}", ""))
-    write(ran / "report/index.html", PAGE)
-    write(ran / "report/figures/old.svg", "")
-    check(ran, ["wood"])
-    for name in ("data/wood/split/oak.png", "data/wood/noise/note.txt", "report/note.txt"):
-        write(ran / name, "mine")
-        with pytest.raises(ValueError, match=name):
-            check(ran, ["wood"])
-        (ran / name).unlink()
-    with replaced(ran / "report") as fresh:
-        write(fresh / "index.html", "new")
-    (ran / "report/figures/old.svg").unlink()
-    check(ran, ["wood"])
-    write(ran / "report/figures/mine.svg", "mine")
-    with pytest.raises(ValueError, match=r"mine\.svg"):
-        check(ran, ["wood"])
 
 
 def put(out: Path, **texts: str) -> None:
@@ -223,18 +184,6 @@ def test_after_a_kill_in_the_middle_nothing_is_taken_for_a_persons(tmp_path, mon
     assert foreign(out) == []
     put(out, a="3", b="3")
     assert sorted(files(out)) == [own_files.MANIFEST, "a", "b"]
-
-
-def test_tables_of_an_earlier_run_go_and_others_stay(ran):
-    folder = ran / "data/wood/split"
-    write(folder / "cars/oak.png", "mine")
-    pd.DataFrame({"x": [1]}).to_parquet(folder / "mine.parquet")
-    tidy(folder, [folder / "digits.parquet"])
-    assert files(folder).keys() == {"digits.parquet", "cars/oak.png", "mine.parquet"}
-    (folder / "cars/oak.png").unlink()
-    SPLIT.to_parquet(folder / "cars/1.parquet")
-    tidy(folder, [folder / "digits.parquet"])
-    assert not (folder / "cars").exists()
 
 
 def test_cleaning_deletes_outputs_alone(ran):

@@ -1,7 +1,6 @@
 """The seam between the engine and a project's papers: a folder is a paper, and a project may have none."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -123,7 +122,7 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
     [
         (
             "title: A\nyear: 2030\nsection: [a]\n",
-            "section: expected title and year, and of citation, sections, computed any",
+            "section: expected title and year, and of citation, ",
         ),
         ("title: A\n", "year: expected"),
         ("", "title, year: expected"),
@@ -148,23 +147,6 @@ def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="cannot be imported") as raised:
         papers.papers()
     assert imported.__file__ in str(raised.value)
-
-
-def test_one_process_reads_the_papers_of_two_projects(project):
-    root, python = project
-    for name in ("one", "two"):
-        shutil.copytree(root / "papers", root / name / "papers")
-        (root / name / "papers/__init__.py").touch()
-        (root / name / "papers/fifth/sections/sum_of_two.py").write_text(SECTION.replace("A sum", f"A sum of {name}"))
-    said = python("""
-from importlib import import_module
-from pathlib import Path
-from dml.papers import papers, use_project
-for name in ("one", "two", "one"):
-    use_project(Path(name))
-    print(import_module(f"{papers()[0].package}.sum_of_two").SumOfTwo.title)
-""")
-    assert said.splitlines() == ["A sum of one", "A sum of two", "A sum of one"]
 
 
 @pytest.mark.parametrize("others_first", [False, True])

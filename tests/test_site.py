@@ -16,7 +16,7 @@ LOADED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src")
 AXE = """axe.run(document, { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] },
   resultTypes: ["violations"] }).then((found) => ({ checked: found.passes.length,
   problems: found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]) }))"""
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]
 
 _spec = importlib.util.spec_from_file_location("chromium_of_the_site", ROOT / "tests/report/chromium.py")
 assert _spec is not None

@@ -1,7 +1,5 @@
 """Intervals, paired comparisons, many comparisons; against scipy and by simulation."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,12 +7,10 @@ from scipy import stats
 from dml.statistics import (
     compare,
     detectable,
-    expected_best,
     holm,
     mean_variance,
     one_sided_t,
     paired_t,
-    pairs_needed,
     power,
     summary,
 )
@@ -27,14 +23,6 @@ def test_summary_against_scipy():
     assert s == pytest.approx((x.mean(), x.std(ddof=1), low, high, 8))
 
 
-def test_summary_of_one_and_of_none():
-    s = summary([0.5])
-    assert (s.mean, s.n) == (0.5, 1)
-    assert np.isnan([s.std, s.low, s.high]).all()
-    with pytest.raises(ValueError, match="at least one"):
-        summary([])
-
-
 def test_an_interval_ends_at_the_bounds_of_the_score():
     """Three seeds near the top: Student's t alone says 0.848 to 1.022."""
     values = [0.96, 0.90, 0.945]
@@ -44,17 +32,6 @@ def test_an_interval_ends_at_the_bounds_of_the_score():
     assert summary([0.0, 0.1], bounds=(0, 1)).low == 0
     inside = [0.4, 0.5, 0.6]
     assert summary(inside, bounds=(0, 1)) == summary(inside)
-
-
-def test_a_value_outside_the_bounds_is_an_error():
-    with pytest.raises(ValueError, match=r"0\.\.1.*\[95\.0\]"):
-        summary([95.0, 0.5], bounds=(0, 1))
-
-
-def test_the_interval_covers_the_mean_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    covered = [s.low <= 3 <= s.high for s in (summary(rng.normal(3, 2, size=5)) for _ in range(2000))]
-    assert 0.935 < np.mean(covered) < 0.965
 
 
 def test_folds_have_the_corrected_variance():
@@ -108,14 +85,6 @@ def test_compare_over_queries():
     assert compare(np.ones(30), np.zeros(30), resamples=99).p == 0.01  # never 0
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 8])
-def test_few_pairs_reject_a_true_null_no_oftener_and_are_covered_as_often_as_they_say(n):
-    rng = np.random.default_rng(n)
-    found = [compare(rng.normal(size=n), np.zeros(n)) for _ in range(800)]
-    assert np.mean([c.p < 0.05 for c in found]) < 0.065
-    assert 0.93 < np.mean([c.low <= 0 <= c.high for c in found]) < 0.97
-
-
 def test_sign_flips_against_scipy():
     rng = np.random.default_rng(0)
     for n in (2, 6, 15):  # all patterns, and a sample of them
@@ -134,14 +103,6 @@ def test_no_difference_and_the_same_difference():
     assert np.isnan([one.low, one.high, one.p, one.p_t]).all()
 
 
-@pytest.mark.parametrize("pair", [([1.0], [1.0, 2.0]), ([[1.0]], [[1.0]]), ([np.nan], [1.0]), ([], [])])
-def test_compare_errors(pair):
-    with pytest.raises(ValueError, match="compare: expected"):
-        compare(*pair)
-    with pytest.raises(ValueError, match="resamples"):
-        compare([1.0], [0.5], resamples=0)
-
-
 def test_holm():
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm([0.9, 0.8]), [1, 1])
@@ -149,15 +110,6 @@ def test_holm():
     assert len(holm([])) == 0
     with pytest.raises(ValueError, match=r"0\.\.1"):
         holm([1.2])
-
-
-def test_one_sided_t():
-    x = [1.0, 3.0, 2.5, 0.5]
-    for bound in (0.0, 1.0, 5.0):
-        expected = stats.ttest_1samp(x, bound, alternative="greater").pvalue
-        assert one_sided_t(x, bound) == pytest.approx(expected)
-        assert one_sided_t([-v for v in x], -bound) == pytest.approx(1 - expected)
-    assert np.isnan(one_sided_t([1.0]))
 
 
 def test_equal_values_are_a_sign_test():
@@ -180,26 +132,3 @@ def test_what_is_detectable_is_found_in_four_of_five_studies():
         assert power(detectable(1.5, n, level), 1.5, n, level) == pytest.approx(0.8, abs=1e-6)
     assert detectable(1.5, 1) == np.inf
     assert power(100.0, 1.0, 1) == 0.0
-
-
-@pytest.mark.parametrize("difference", [0.3, 1.0, 2.0, 50.0])
-def test_pairs_needed_is_the_least_number(difference):
-    n = pairs_needed(difference, 1.0)
-    assert power(difference, 1.0, n) >= 0.8 > power(difference, 1.0, n - 1)
-    assert pairs_needed(1e-6, 1.0) == 1000
-
-
-def test_power_errors():
-    for spread, level in ((0.0, 0.05), (-1.0, 0.05), (1.0, 0.0), (1.0, 1.0)):
-        with pytest.raises(ValueError, match="expected a spread above 0"):
-            power(1.0, spread, 3, level)
-
-
-def test_the_expected_best_is_that_of_all_draws():
-    scores = [0.3, 0.9, 0.1, 0.4]
-    for k, found in enumerate(expected_best(scores), 1):
-        assert found == pytest.approx(np.mean([max(draw) for draw in itertools.product(scores, repeat=k)]))
-    assert expected_best([0.5, 0.5]).tolist() == [0.5, 0.5]
-    for wrong in ([], [np.nan], [[1.0]]):
-        with pytest.raises(ValueError, match="expected at least one score"):
-            expected_best(wrong)

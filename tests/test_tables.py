@@ -1,7 +1,6 @@
 """Tables that people wrote: each form of a CSV gives the same rows, and what cannot be read names its line."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dml import noise
@@ -9,7 +8,7 @@ from dml.audit.study import read_review
 from dml.data.sources import Features, Imagefolder
 from dml.data.sources.cifar100 import read_given
 from dml.files import DataError
-from dml.tables import integers, read_rows
+from dml.tables import read_rows
 
 ROWS = [["a.png", "caf\u00e9, red"], ["b.png", "3,5"]]
 FORMS = {
@@ -35,13 +34,6 @@ def test_each_form_has_the_same_rows(name, tmp_path):
     assert [lines[number - 1].strip(b'"')[:5] for number in numbers] == [b"a.png", b"b.png"]
 
 
-def test_spaces_in_values_belong_to_them(tmp_path):
-    (tmp_path / "t.csv").write_text("path,fine, note\na.png, owl,x\n")
-    assert read_rows(tmp_path / "t.csv")[0].to_dict("records") == [{"path": "a.png", "fine": " owl", "note": "x"}]
-    pd.DataFrame({" path ": ["a.png"], "3": [1]}).to_parquet(tmp_path / "t.parquet")
-    assert list(read_rows(tmp_path / "t.parquet")[0]) == ["path", "3"]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -58,14 +50,6 @@ def test_what_cannot_be_read_names_its_line(content, message, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(DataError, match=f"t.csv: .*{message}"):
         read_rows(tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize("value", ["3,0", "1,000", "x", "", "-1", "2.5"])
-def test_what_is_no_integer_names_its_row(value, tmp_path):
-    (tmp_path / "t.csv").write_text(f"index;label\n0;1\n\n{value};2\n")
-    table, rows = read_rows(tmp_path / "t.csv")
-    with pytest.raises(DataError, match=f"t.csv: row 4: index is '{value}', expected an integer of at least 0"):
-        integers(tmp_path / "t.csv", table, rows, "index")
 
 
 def labels_of_images(path):

@@ -1,7 +1,5 @@
 """The spelling of score keys, which columns on disk and keys in YAML have."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.types import ScoreKey
@@ -23,10 +21,3 @@ def test_a_key_is_spelt_as_it_was_read(text, stem, number):
     assert (key.stem, key.number) == (stem, number)
     assert text == f"{key.group}/{key.metric}"
     assert ScoreKey.is_spelt(text)
-
-
-@pytest.mark.parametrize("text", ["accuracy/test.fine.recall@1.low", "curve", "fine/nmi"])
-def test_what_has_fewer_parts_is_no_key(text):
-    assert not ScoreKey.is_spelt(text)
-    with pytest.raises(ValueError, match=text):
-        ScoreKey.parse(text)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1200)]
 ROOT = Path(__file__).parents[1]
 TINY = """\
 title: A study of seconds

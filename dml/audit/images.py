@@ -11,9 +11,9 @@ import pandas as pd
 import torch
 
 from dml import audit, evaluation
-from dml.config import AuditSection, Study, audited_dataset
+from dml.config import Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
-from dml.sweep.inputs.vectors import audited_trainings, frozen_trainings, over_ray, pixels
+from dml.sweep.inputs.vectors import SIDE, audited_trainings, frozen_trainings, over_ray, pixels
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
@@ -45,15 +45,15 @@ class Audited(NamedTuple):
         return np.asarray(self.packed.images[self.rows[places]])
 
 
-def audited(study: Study, section: AuditSection, data_root: Path) -> Audited:
+def audited(study: Study, data_root: Path) -> Audited:
     """The images of the audited dataset, with their labels as given. Verified labels are not read if there are others.
 
     Raises
     ------
-    ValueError : the section names no dataset, or the labels cannot be audited (`dml.audit.check_labels`).
+    ValueError : the study has several datasets, or the labels cannot be audited (`dml.audit.check_labels`).
     FileNotFoundError : the images are not packed.
     """
-    dataset = audited_dataset(section, study)
+    dataset = audited_dataset(study)
     level, packed = study.dataset(dataset).train_on, open_packed_of(data_root, dataset)
     column = f"given_{level}" if f"given_{level}" in packed.index else level
     numbers = packed.index[column].to_numpy(np.int64)
@@ -73,12 +73,11 @@ def verified(found: Audited) -> np.ndarray | None:
 
 def representations(
     study: Study,
-    section: AuditSection,
     found: Audited,
     store: Path,
     report: Callable[[str], None] = print,
 ) -> dict[str, np.ndarray]:
-    """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that the section names.
+    """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that its audit names.
 
     Of a dataset of vectors, these alone. Where the study evaluates several views of an image, its vector joins them.
     Features are computed on Ray's workers if they are missing.
@@ -90,8 +89,7 @@ def representations(
     if of_vectors(found.packed.manifest):
         return {"vectors": np.asarray(found.packed.images[found.rows][:, 0, 0], dtype=np.float32)}
     vectors, views = {}, study.evaluation.views
-    if section.pixels is not None:
-        vectors["pixels"] = _joined([*pixels(found.packed, found.rows, section.pixels, views).swapaxes(0, 1)])
+    vectors["pixels"] = _joined([*pixels(found.packed, found.rows, SIDE, views).swapaxes(0, 1)])
     specs = [*frozen_trainings(study, found.dataset), *audited_trainings(study, found.dataset)]
     needed = {features_id(recipe(spec, found.packed.manifest)): spec for spec in specs}
     for name, spec in needed.items():

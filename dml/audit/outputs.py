@@ -236,10 +236,9 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
 
 
 def is_edited(text: str) -> bool:
-    """Whether a study is not, or no more, as `comparing` wrote it. An earlier version wrote no digest."""
+    """Whether a study is not, or no more, as `comparing` wrote it."""
     head, _, body = text.partition("\n")
-    _, wrote, digest = head.partition(WROTE)
-    return not wrote or digest.strip() not in ("", _digest(body))
+    return head.partition(WROTE)[2].strip() != _digest(body)
 
 
 def _digest(text: str) -> str:

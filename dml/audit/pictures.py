@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image, features
+from torch.nn import functional
 
 from dml.audit import Audit
-
-CHUNK = 1 << 24  # numbers of the similarities, and of the gallery, that are in memory at a time
+from dml.evaluation import _search
 
 
 def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -21,7 +22,7 @@ def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
 
     Parameters
     ----------
-    vectors : floats (n, D), not copied as a whole.
+    vectors : floats (n, D).
     rows : int (q,), the images whose neighbours are wanted.
     k : at least 1; images are fewer if there are not as many others.
 
@@ -30,21 +31,13 @@ def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
     int64 (q, k) rows and float32 (q, k) cosines.
     """
     k = min(k, len(vectors) - 1)
-    queries = _unit(vectors[rows])
-    found = np.zeros((len(rows), 0), dtype=np.int64)
-    cosines = np.zeros((len(rows), 0), dtype=np.float32)
-    step = max(k + 1, CHUNK // max(1, len(rows), vectors.shape[1]))
-    for start in range(0, len(vectors), step):
-        block = _unit(vectors[start : start + step])
-        places = np.arange(start, start + len(block))
-        similar = queries @ block.T
-        similar[rows[:, None] == places[None, :]] = -np.inf
-        best = np.argpartition(-similar, min(k, len(block)) - 1, axis=1)[:, :k]
-        found = np.concatenate([found, places[best]], axis=1)
-        cosines = np.concatenate([cosines, np.take_along_axis(similar, best, axis=1)], axis=1)
-        order = np.lexsort((found, -cosines), axis=1)[:, :k]
-        found, cosines = np.take_along_axis(found, order, axis=1), np.take_along_axis(cosines, order, axis=1)
-    return found, cosines
+    unit = functional.normalize(torch.from_numpy(np.array(vectors, dtype=np.float32)), dim=1)
+    queries, own = unit[torch.from_numpy(rows)], torch.from_numpy(rows)[:, None]
+    search = _search.search(unit, unit.new_ones(len(unit)), _search.choose("auto", unit.device, k + 1), unit=True)
+    distance, found = search(queries, k + 1)
+    cosine = (queries.square().sum(1, keepdim=True) + 1 - distance) / 2
+    others = (found == own).int().argsort(dim=1, stable=True)[:, :k]  # the image itself, if it is there, is the last
+    return found.gather(1, others).numpy(), cosine.gather(1, others).numpy()
 
 
 def nearest_by_fold(
@@ -64,11 +57,6 @@ def nearest_by_fold(
         if len(places):
             found[places], cosines[places] = nearest(space, rows[places], k)
     return found, cosines
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    block = np.asarray(vectors, dtype=np.float32)
-    return block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
 
 
 MOST = 100  # suspects on a page
@@ -148,20 +136,11 @@ def suspects(
 
 
 Images = Callable[[np.ndarray], np.ndarray]  # rows (m,) -> uint8 (m, H, W, C)
-Level = Sequence[tuple[int, int]]  # a side and a quality for each size
 
-BUDGET = 2_600_000  # characters of all pictures,
-SMALL = 0.45  # of which those of suspects and of all others may take so much
-# Pixels of the longer side, at most, and the quality.
-LARGE_SIZES = ((320, 75), (288, 72), (256, 72), (224, 70), (192, 70), (160, 65), (128, 60), (96, 50), (80, 40))
-SMALL_SIZES = (
-    ((160, 72), (96, 70)),
-    ((144, 68), (80, 65)),
-    ((128, 65), (64, 60)),
-    ((96, 60), (48, 50)),
-    ((64, 45), (40, 40)),
-)
-TRIED = 24  # pictures of a size from which a total is guessed
+PIXELS = (3_500_000, 1_000_000, 1_400_000)  # of all large, medium and small pictures: about 3 MB in all
+LONGEST = (320, 160, 96)  # pixels of the longer side, at most,
+SHORTEST = 40  # and at least
+QUALITY = 65
 LOADED = 128  # images at a time
 LOSSLESS = 1000  # characters: an image that takes no more without loss is kept so
 LOSSLESS_SIDE = 64  # pixels; larger ones are not tried
@@ -178,9 +157,7 @@ class Album:
 
 
 def album(images: Images | None, large: Sequence[int], medium: Sequence[int], small: Sequence[int]) -> Album:
-    """The largest pictures whose total is about `BUDGET`, or the smallest ones.
-
-    Sizes are chosen by what `TRIED` of the pictures take.
+    """Pictures that are the smaller, the more there are.
 
     Parameters
     ----------
@@ -189,22 +166,22 @@ def album(images: Images | None, large: Sequence[int], medium: Sequence[int], sm
     if images is None:
         return Album()
     sizes = [np.asarray(rows, dtype=np.int64) for rows in (large, medium, small)]
-    others = _fitting(images, sizes[1:], SMALL_SIZES, SMALL * BUDGET)
-    rest = BUDGET - _total(images, sizes[1:], others)
-    level = (*_fitting(images, sizes[:1], [(size,) for size in LARGE_SIZES], rest), *others)
+    sides = [
+        int(np.clip((pixels / max(1, len(rows))) ** 0.5, SHORTEST, longest))
+        for rows, pixels, longest in zip(sizes, PIXELS, LONGEST, strict=True)
+    ]
     made: list[dict[int, str]] = [{}, {}, {}]
-    longest = 0
-    wanted = [set(rows.tolist()) for rows in sizes]
+    longest_side = 0
     for row, pixels in _load(images, np.unique(np.concatenate(sizes))):
-        for size, (side, quality) in enumerate(level):
-            if row in wanted[size]:
-                made[size][row] = encode(pixels, side, quality)
-                longest = max(longest, *pixels.shape[:2]) if size == 0 else longest
-    reduced = level[0][0] if longest > level[0][0] < LARGE_SIZES[0][0] else 0
+        for size, rows in enumerate(sizes):
+            if row in rows:
+                made[size][row] = encode(pixels, sides[size])
+        longest_side = max(longest_side, *pixels.shape[:2]) if row in made[0] else longest_side
+    reduced = sides[0] if longest_side > sides[0] < LONGEST[0] else 0
     return Album(made[0], made[1], made[2], reduced)
 
 
-def encode(pixels: np.ndarray, side: int, quality: int) -> str:
+def encode(pixels: np.ndarray, side: int) -> str:
     """An image, uint8 (H, W, 1 or 3), as a PNG if that is short, else as a WebP.
 
     Where Pillow was built without WebP it is a JPEG, which takes up to twice as much.
@@ -213,29 +190,13 @@ def encode(pixels: np.ndarray, side: int, quality: int) -> str:
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     if max(image.size) <= LOSSLESS_SIDE and len(uri := _uri(image, "png")) <= LOSSLESS:
         return uri
-    return _uri(image, "webp" if features.check("webp") else "jpeg", quality=quality)
+    return _uri(image, "webp" if features.check("webp") else "jpeg", quality=QUALITY)
 
 
 def _uri(image: Image.Image, kind: str, **settings: int) -> str:
     content = io.BytesIO()
     image.save(content, kind.upper(), optimize=True, **settings)
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
-
-
-def _fitting(images: Images, sizes: Sequence[np.ndarray], levels: Sequence[Level], budget: float) -> Level:
-    """The first level whose total is within a budget, or the last one."""
-    return next((level for level in levels if _total(images, sizes, level) <= budget), levels[-1])
-
-
-def _total(images: Images, sizes: Sequence[np.ndarray], level: Level) -> float:
-    """About how many characters a level takes."""
-    total = 0.0
-    for rows, (side, quality) in zip(sizes, level, strict=True):
-        if len(rows):
-            some = np.unique(rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)])
-            lengths = [len(encode(pixels, side, quality)) for _, pixels in _load(images, some)]
-            total += len(rows) * float(np.mean(lengths))
-    return total
 
 
 def _load(images: Images, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from dml import files
 from dml.audit import inputs
 from dml.audit.rate import Rate
 
@@ -94,16 +93,6 @@ class Audit:
         part = table[table["suspect"] & (table["given"] != table["suggested"])]
         counts = part.groupby(["given", "suggested"], sort=True).size().rename("count").reset_index()
         return counts.sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write `table()` as CSV, atomically."""
-        with files.replacing(Path(path)) as temporary:
-            self.table().to_csv(temporary, index=False)
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write `table()` as Parquet, atomically."""
-        with files.replacing(Path(path)) as temporary:
-            self.table().to_parquet(temporary, index=False)
 
     def save(self, folder: str | Path) -> None:
         """Write `audit.json`, `audit.parquet` and `duplicates.parquet` into a folder; `load` reads them."""

@@ -207,9 +207,9 @@ def run_audit(
     from dml.audit.images import audited, representations
 
     section, request = study.audit or AuditSection(), asked(asking) or {}
-    images = audited(study, section, data_root)
+    images = audited(study, data_root)
     folder = store / "audits" / study.name
-    vectors = representations(study, section, images, store / "features", report)
+    vectors = representations(study, images, store / "features", report)
     trained = None
     if section.trained is not False:
         from dml.audit.training import TrainedVectors, over_ray
@@ -219,9 +219,6 @@ def run_audit(
     found = audit.audit(
         vectors if trained is None else {**vectors, TRAINED: trained},
         images.labels,
-        folds=section.folds,
-        neighbours=section.neighbours,
-        seed=section.seed,
         folder=folder,
         progress=_progress(study.name, report),
     )
@@ -233,10 +230,10 @@ def run_audit(
     except ValueError as error:
         note = f"the review is not used: {error}"
     size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))
-    plan = audit.review_plan(found, size, section.seed) if review is None else review.plan
+    plan = audit.review_plan(found, size) if review is None else review.plan
     if trained is None or found.representation != TRAINED:
         return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
-    dealt = audit.folds_of(images.labels, section.folds, section.seed)
+    dealt = audit.folds_of(images.labels)
     return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
 
 

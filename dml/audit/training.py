@@ -137,7 +137,7 @@ def over_ray(resources: ResourcesSection) -> Run:
 
     def run(works: Sequence[FoldTraining]) -> Iterator[None]:
         alone = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
-        if len(works) < 2 or (alone and cluster.address(resources) is None):
+        if len(works) < 2 or (alone and cluster.address() is None):
             yield from in_process(works)
             return
         for _ in in_workers(resources, FoldTraining.train, [(work,) for work in works]):

@@ -35,22 +35,24 @@ def audit(
 
     [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
     """
-    from dml.audit.outputs import lines
+    from dml.audit.outputs import CHOICES, lines
     from dml.audit.study import REQUEST, ask, take_in
-    from dml.config import AuditSection, audited_dataset, load_study
+    from dml.config import audited_dataset, load_study
     from dml.files import read_json
+    from dml.own_files import occupied, refusal
     from dml.sweep.execution import cluster
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))), parts=False)  # its stages check all of it
-    audited_dataset(loaded.audit or AuditSection(), loaded)
+    audited_dataset(loaded)
     check_outputs(project, [study], [study])
-    earlier = copied_before(project, study)
+    if strangers := occupied((project.root / LABELS / study).resolve(), [f"{name}.csv" for name in CHOICES]):
+        raise ValueError(refusal(strangers, project.root))  # not only once the audit is done
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
     if review is None:
-        cluster.check(loaded.resources)  # not only once its stages need it
+        cluster.check()  # not only once its stages need it
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
         if review is not None:
             take_in(asking, review, done)
@@ -69,28 +71,10 @@ def audit(
             raise
     if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
         project.repro("--force", "--single-item", f"audit@{study}")
-    print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study, earlier)]))
+    print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))
 
 
-def copied_before(project: Project, study: str) -> list[Path]:
-    """The files in `pipelines/labels` that are copies of an audit's, which an earlier version did not list.
-
-    Raises
-    ------
-    ValueError : files of a person's own have the names of an audit's.
-    """
-    from dml.audit.outputs import CHOICES
-    from dml.own_files import occupied, refusal
-
-    place, done = (project.root / LABELS / study).resolve(), project.root / "audit" / study / "labels"
-    copies = [path for path in done.glob("*.csv") if (place / path.name).is_file()]
-    copies = [place / path.name for path in copies if path.read_bytes() == (place / path.name).read_bytes()]
-    if found := occupied(place, [f"{name}.csv" for name in CHOICES], copies):
-        raise ValueError(refusal(found, project.root))
-    return copies
-
-
-def written(project: Project, study: str, earlier: list[Path]) -> list[str]:
+def written(project: Project, study: str) -> list[str]:
     """Copy the label files to `pipelines/labels`, where DVC watches them, write a study of them, and say so."""
     from dml.audit.outputs import CHOICES, comparing, is_edited
     from dml.config import load_study
@@ -98,7 +82,7 @@ def written(project: Project, study: str, earlier: list[Path]) -> list[str]:
     from dml.own_files import replaced
 
     done, places = project.root / "audit" / study, []
-    with replaced(project.root / LABELS / study, earlier) as fresh:
+    with replaced(project.root / LABELS / study) as fresh:
         for path in (done / "labels" / f"{name}.csv" for name in sorted(CHOICES)):
             if path.is_file():
                 places.append(LABELS / study / path.name)

@@ -169,14 +169,14 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
                 problems.append(
                     f"{place_of(file, 'training')}: {size_text(estimate.features)} of stored features or activations "
                     f"do not fit on the disk of {project.store}, which has {size_text(free)} free: a higher block "
-                    "(train_from), fewer views or frozen_precision: float16 take less"
+                    "(train_from) or fewer views take less"
                 )
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not has_snapshot:
                     check_machine(study.resources, study.training.workers)
                     if runs:
-                        cluster.check(study.resources)
+                        cluster.check()
             except (ValueError, ConnectionError) as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]

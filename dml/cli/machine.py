@@ -225,16 +225,15 @@ def gc(
         print("nothing to remove: studies refer to everything in store, data and results")
         return
     for entry in found:
-        age = "" if entry.age_seconds is None else f"{duration_text(entry.age_seconds)} old"
-        place = f"{entry.storage}/{entry.path}" if entry.storage else os.path.relpath(entry.path, project.root)
+        age, place = f"{duration_text(entry.age_seconds)} old", os.path.relpath(entry.path, project.root)
         print(f"{size_text(entry.bytes):>8}  {age:>12}  {place}  ({entry.why})")
     total = size_text(sum(entry.bytes for entry in found))
     if not yes:
         if not typer.confirm(f"Remove these {len(found)} ({total})?"):
             print("nothing was removed")
             raise typer.Exit(1)
-        still = {(entry.storage, entry.path) for entry in unreferenced(project.root)}  # a sweep may have begun since
-        found = [entry for entry in found if (entry.storage, entry.path) in still]
+        still = {entry.path for entry in unreferenced(project.root)}  # a sweep may have begun since
+        found = [entry for entry in found if entry.path in still]
     print(f"{size_text(remove(found))} freed")
 
 

@@ -137,7 +137,7 @@ def load_results(project: Project, study: str) -> Results:
 
     read = load_study(project.file(study))
     snapshot = Snapshot(project.snapshots / study)
-    return load(read, project.results / study, project.store, snapshot, project.data(study))
+    return load(read, project.results / study, project.store, snapshot)
 
 
 def command(study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None) -> str:

@@ -110,7 +110,7 @@ SECONDS = 2.0  # between two looks
 def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it, until Ctrl-C.")] = False,
 ) -> None:
-    """Show the progress of sweeps, also while they run in another shell, and of those in a study's resources.storage.
+    """Show the progress of sweeps, also while they run in another shell.
 
     [bold]Examples[/bold]: dml status · dml status --watch
     """
@@ -118,13 +118,11 @@ def status(
     store = project.store
 
     from dml.sweep.progress.status import describe, live
-    from dml.sweep.store.storages import storages_of
 
-    storages = storages_of(project.studies)
     if watch:
-        live(store, SECONDS, storages)
+        live(store, SECONDS)
     else:
-        print("\n".join(describe(store, storages)) or f"no sweep has run in {store}")
+        print("\n".join(describe(store)) or f"no sweep has run in {store}")
 
 
 def report() -> None:

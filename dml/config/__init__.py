@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
-from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection, ReportSection
+from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection
 from dml.config.for_use import audited_cell, audited_dataset
 from dml.config.loading import (
     ConfigError,
@@ -37,7 +37,6 @@ __all__ = [
     "MinerSection",
     "NoiseSection",
     "ReferenceSection",
-    "ReportSection",
     "ResourcesSection",
     "SearchSection",
     "Study",

@@ -14,47 +14,11 @@ from dml import discovery
 from dml.config import compare, for_use, grid
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
-from dml.config.search import tuning_every
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import augment, batches, sources
 from dml.types import Cell
-
-KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
-"""The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
-
-
-def check_report(study: Study) -> None:
-    """Check the figures, and the names in `report.cells`.
-
-    Raises
-    ------
-    LocatedError : a figure of embeddings that are not kept; a cell that the study does not have.
-    """
-    _check_figures(study)
-    if study.report.cells:
-        try:
-            compare.check_matching(study.cells(), study.report.cells)
-        except ValueError as error:
-            raise LocatedError(str(error), "report", "cells") from error
-
-
-def _check_figures(study: Study) -> None:
-    measured = study.evaluation
-    for place, figure in enumerate(study.report.figures):
-        for setting in KEPT.get(figure, ("keep_embeddings",)):
-            if not getattr(measured, setting):
-                message = f"{figure!r} is drawn from kept embeddings: expected evaluation.{setting} true, got false"
-                raise LocatedError(message, "report", "figures", place)
-        vectors = [dataset.name for dataset in study.datasets if dataset.passes_on is not None]
-        if figure == "retrieval" and vectors:
-            message = f"'retrieval' shows images, of which source {vectors[0]!r} has none: remove it"
-            raise LocatedError(message, "report", "figures", place)
-        if figure == "retrieval" and "test" not in measured.sets:
-            message = "'retrieval' shows queries of the test set: expected 'test' in evaluation.sets, got "
-            message += f"{list(measured.sets)}"
-            raise LocatedError(message, "report", "figures", place)
 
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
@@ -88,9 +52,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class split, or no `study` in training.init_from",
                 "class_splits",
             )
-        _check_early_stopping(study, training[0])
     compare.check(study)
-    check_report(study)
     for_use.check(study)
 
 
@@ -218,15 +180,12 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
     sections = {repr(grid.of("miner", cell.grid_point)): study.miner_of(cell) for cell in cells}
     pairs = dict.fromkeys((c.positives, c.negatives) for c in cells if c.positives)
     for miner in sections.values():
-        searched = [(key, value) for key, space in miner.search.items() for value in extremes(space)]
-        first = {key: extremes(space)[0] for key, space in miner.search.items()}
-        variants = [{**first, **miner.settings, **trial} for trial in ({}, *({k: v} for k, v in searched))]
-        for (positives, negatives), settings in itertools.product(pairs, variants):
+        for positives, negatives in pairs:
             try:
-                dml.miners.build(positives=positives, negatives=negatives, **settings)
+                dml.miners.build(positives=positives, negatives=negatives, **miner.settings)
             except (TypeError, ValueError) as error:
                 pair = f"positives {positives!r} with negatives {negatives!r}"
-                raise LocatedError(f"{pair} and the settings {settings}: {error}", "miner") from error
+                raise LocatedError(f"{pair} and the settings {miner.settings}: {error}", "miner") from error
 
 
 def _check_losses(study: Study, cells: list[Cell]) -> None:
@@ -241,9 +200,8 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
         training = study.training_of(cell)
         loss = dml.losses.build_for(cell.loss.name, settings, **SAMPLE, normalize=training.normalize)
         if cell.filter is not None and watches:
-            own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
             try:
-                dml.filters.build_for(cell.filter.name, own, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
+                dml.filters.build_for(cell.filter.name, cell.filter.settings, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise LocatedError(str(error), *where) from error
         steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
@@ -379,54 +337,12 @@ def _check_workers(study: Study, training: TrainingSection) -> None:
         raise LocatedError(
             f"training.workers: a batch of {images} images cannot be shared equally by {workers} workers", "training"
         )
-    if workers == 1 and resources.resources_per_worker is not None:
+    if workers > 1 and 0 < resources.gpus_per_trial < workers:
         raise LocatedError(
-            "resources_per_worker: training.workers is 1: expected at least 2, or cpus_per_trial and gpus_per_trial",
-            *("resources", "resources_per_worker"),
+            f"training.workers is {workers}, one GPU each: expected resources.gpus_per_trial {workers} (or 0, for "
+            f"processes on CPUs), got {resources.gpus_per_trial:g}",
+            *("resources", "gpus_per_trial"),
         )
-    own = resources.worker(workers).get("GPU", 0)
-    if workers > 1 and 0 < own < 1:
-        key = "gpus_per_trial" if resources.resources_per_worker is None else "resources_per_worker"
-        expected = f"{workers} (or 0" if key == "gpus_per_trial" else "{GPU: 1} (or none"
-        got = f"{resources.gpus_per_trial:g}" if key == "gpus_per_trial" else f"{{GPU: {own:g}}}"
-        raise LocatedError(
-            f"training.workers is {workers}, one GPU each: expected resources.{key} {expected}, for processes on "
-            f"CPUs), got {got}",
-            *("resources", key),
-        )
-
-
-def _check_early_stopping(study: Study, training: TrainingSection) -> None:
-    """That the trials of a search can be compared before their end."""
-    search = study.search
-    if search.early_stopping == "none":
-        return
-    eta = search.reduction
-    if search.sampler == "fixed":
-        raise _stopping_error("'halving' stops tuning trials, but with search.sampler 'fixed' nothing is searched")
-    if search.trials < eta:
-        raise _stopping_error(
-            f"'halving' promotes one trial in {eta}: expected search.trials of at least {eta} (search.reduction), "
-            f"got {search.trials}"
-        )
-    if "steps" in training.search:
-        raise _stopping_error("'halving' compares trials after equal steps, but training.search has 'steps'")
-    if training.steps < eta:
-        raise _stopping_error(
-            f"'halving' compares trials after a part of their steps: expected training.steps of at least {eta} "
-            f"(search.reduction), got {training.steps}"
-        )
-    every = tuning_every(search, study.evaluation.every, training.steps)
-    if every is None or every * eta > training.steps:
-        got = "trials are only evaluated at their end" if every is None else f"got {every}"
-        raise _stopping_error(
-            f"'halving' compares trials after 1/{eta} of their {training.steps} steps or earlier: expected "
-            f"evaluation.every of at most {training.steps // eta}; {got}"
-        )
-
-
-def _stopping_error(text: str) -> LocatedError:
-    return LocatedError(text, "search", "early_stopping")
 
 
 def _message(error: ValueError) -> str:

@@ -21,7 +21,7 @@ from dml.config.errors import LocatedError, setting, written_setting
 from dml.config.parts import filter_text
 from dml.config.terms import StudySection
 from dml.discovery import suggestion
-from dml.types import Cell, Name, ScoreKey, noise_model
+from dml.types import Cell, ScoreKey, noise_model
 
 ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives", "miner")
 
@@ -123,7 +123,6 @@ class ComparisonSection(StudySection):
     first: dict[str, Any] = Field(min_length=1, description="attributes of one set")
     second: dict[str, Any] = Field(min_length=1, description="attributes of the other")
     where: dict[str, Any] = Field({}, description="attributes of all cells")
-    each: list[Name] = Field([], description="attributes for each value of which, in `first`, it must hold")
     score: str = Field("", description="`<set>/<level>/<metric>` or `<level>/<metric>`; none: the objective")
     direction: Literal["greater", "less"] = Field("greater", description="of the effect")
 
@@ -143,7 +142,7 @@ def check(study: Any) -> None:
             raise LocatedError(str(error), "reference_values", number, "match") from error
     for number, one in enumerate(study.compare):
         try:
-            lines = pairs(cells, one.first, one.second, where=one.where, each=one.each)
+            lines = pairs(cells, one.first, one.second, where=one.where)
             _at("score", _check_score, study, [cell for first, _ in lines for cell in first], one.score)
         except LocatedError as error:
             raise LocatedError(str(error), "compare", number, *error.location) from error

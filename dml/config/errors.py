@@ -34,8 +34,6 @@ FIRST: dict[str, dict[str, str]] = {
 LISTS = ("datasets", "noise")  # sections that are lists
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
-SHORT = {"refit": "head_refit"}
-"""Of `training`: what a file may call settings instead."""
 SETTINGS = "_settings"
 _ROOM = "training"
 _WRITTEN = {first: name for name, first in FIRST[_ROOM].items()}
@@ -49,7 +47,6 @@ def setting(key: str) -> str:
         return key
     if inner and name in PARTS[_ROOM]:
         return f"{room}.{name}{SETTINGS}" + ("" if inner == "settings" else f".{inner}")
-    name = SHORT.get(name, name)
     return _dotted(room, FIRST[_ROOM].get(name, name), inner)
 
 
@@ -111,12 +108,6 @@ def written(location: Iterable[str | int]) -> list[str | int]:
             found.append(written_setting(part))
         section = part if section == "" else None
     return found
-
-
-def shortened(location: Iterable[str | int]) -> list[str | int]:
-    """Where a file has a setting that it calls by its short name."""
-    whole = {f"{before}{name}": f"{before}{short}" for short, name in SHORT.items() for before in ("", f"{_ROOM}.")}
-    return [whole.get(str(part), part) for part in location]
 
 
 def _dotted(*parts: str) -> str:
@@ -250,7 +241,7 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
     """
     found = []
     for path, root in roots:
-        places = (_line(root, names) for names in (written(location), location, shortened(location)))
+        places = (_line(root, names) for names in (written(location), location))
         depth, line, replaced = max(places, key=lambda place: place[:2])
         found.append((depth, line, path))
         if replaced:
@@ -331,18 +322,6 @@ def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str,
             whole = key.removesuffix(SETTINGS)
             raise LocatedError(f"unknown key {key!r}; did you mean '{whole}: {{name, settings}}'?", section, key)
         found[key] = value
-    return _whole(found, section) if section == "training" else found
-
-
-def _whole(given: Mapping[str, Any], *location: str) -> dict[str, Any]:
-    """The settings of `training`, and its searched ones, with short names replaced."""
-    found = {}
-    for key, value in given.items():
-        name = SHORT.get(key, key)
-        if name != key and name in given:
-            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
-        searched = key == "search" and len(location) == 1 and isinstance(value, Mapping)
-        found[name] = _whole(value, *location, key) if searched else value
     return found
 
 
@@ -355,8 +334,6 @@ def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> An
     found = {}
     for key, inner in value.items():
         below = (*location, key)
-        if location[0] == "compare" and key == "each" and isinstance(inner, list):
-            inner = [_setting(name, below, of_file) for name in inner]
         name = _setting(key, below, of_file)
         if name in found or (name != key and name in value):
             raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 import dml
-from dml.config.terms import SECTION, Level, Seed, StudySection, check_metrics, checked_parts
+from dml.config.terms import SECTION, Level, StudySection, check_metrics, checked_parts
 from dml.config.training import TrainingSection
 from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
 
@@ -30,7 +30,7 @@ class EvaluationSection(EvaluationSettings):
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
         given = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False, "keep_start_embeddings": False}
+            given |= {"sets": ("validation",), "keep_embeddings": False}
         return EvaluationSpec(**given)
 
 
@@ -47,29 +47,9 @@ class ReferenceSection(StudySection):
     level: Level = Field("fine", description="level of the compared score")
 
 
-EmbeddingFigure = Literal["retrieval", "similarities", "tsne", "spectrum"]
-
-
-class ReportSection(StudySection):
-    """What a study's page shows."""
-
-    figures: list[EmbeddingFigure] = Field(
-        [], description="further figures, of kept embeddings; [figures](studies.md#the-studys-page-report) says which"
-    )
-    cells: dict[str, Any] = Field(
-        {},
-        description="attributes of the cells that the figures of embeddings show; none: the first six of each dataset",
-    )
-    queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
-    neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
-    seed: Seed = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
-
-
 class AuditSection(StudySection):
-    """Which labels are audited, from which representations of the images, and how many a person looks at."""
+    """From which representations of the images labels are audited, and how many a person looks at."""
 
-    dataset: str = Field("", description="of the study; none: its only one")
-    pixels: int | None = Field(32, ge=4, description="side to which images are reduced; none: no pixels")
     backbone: Name | None = Field(None, description="whose features are one more representation")
     backbone_settings: dict[str, Any] = Field({}, description="as in `training`")
     trained: bool | dict[str, Any] = Field(
@@ -77,10 +57,7 @@ class AuditSection(StudySection):
         description="train the study's network for each fold on the others, as one more representation; a mapping such "
         "as {loss: triplet} chooses the cell whose settings are used; true: the first",
     )
-    folds: int = Field(5, ge=2, description="of the cross-validation")
-    neighbours: int = Field(30, ge=1, description="that vote on a label")
     review_size: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
-    seed: Seed = Field(0, description="of the folds and of the sample to look at")
 
     @model_validator(mode="after")
     def _check(self) -> AuditSection:

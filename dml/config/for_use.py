@@ -210,7 +210,7 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     ------
     ValueError : there is none, or its network has seen labels, or is not trained as a whole.
     """
-    dataset = audited_dataset(section, study)
+    dataset = audited_dataset(study)
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     wanted = section.trained if isinstance(section.trained, dict) else {}
     found = compare.check_matching(cells, wanted)
@@ -239,19 +239,17 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     return cell
 
 
-def audited_dataset(section: AuditSection, study: Study) -> str:
+def audited_dataset(study: Study) -> str:
     """The name of the audited dataset.
 
     Raises
     ------
-    ValueError : the study has none of this name, or several and none is named.
+    ValueError : the study has several.
     """
     names = [dataset.label for dataset in study.datasets]
-    if section.dataset and section.dataset not in names:
-        raise ValueError(f"{section.dataset!r} is no dataset of the study{suggestion(section.dataset, names)}")
-    if not section.dataset and len(names) > 1:
-        raise ValueError(f"the study has several datasets: name one, as in audit: {{dataset: {names[0]}}}")
-    return section.dataset or names[0]
+    if len(names) > 1:
+        raise ValueError(f"an audit is of one dataset: expected a study of one of {', '.join(names)}")
+    return names[0]
 
 
 def check(study: Study) -> None:
@@ -264,9 +262,9 @@ def check(study: Study) -> None:
     if study.audit is None:
         return
     try:
-        chosen = audited_dataset(study.audit, study)
+        chosen = audited_dataset(study)
     except ValueError as error:
-        raise LocatedError(str(error), "audit", "dataset") from error
+        raise LocatedError(str(error), "audit") from error
     vectors = study.dataset(chosen).passes_on is not None
     if vectors and study.audit.backbone is not None:
         raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
@@ -275,9 +273,3 @@ def check(study: Study) -> None:
             audited_cell(study.audit, study)
         except ValueError as error:
             raise LocatedError(str(error), "audit", "trained") from error
-    frozen = any(study.training_of(cell).frozen for cell in study.cells() if cell.dataset == chosen)
-    others = study.audit.backbone is not None or study.audit.trained is not False or frozen
-    if not vectors and study.audit.pixels is None and not others:
-        raise LocatedError(
-            "pixels: null leaves nothing to audit with: name a backbone, set trained: true, or keep pixels", "audit"
-        )

@@ -154,12 +154,9 @@ def loss_with(loss: LossSection, grid_point: Mapping[str, Any]) -> LossSection:
 
 
 def miner_with(miner: MinerSection, grid_point: Mapping[str, Any]) -> MinerSection:
-    """The section `miner` with what varies filled in; what varies is not searched."""
-    own = of("miner", grid_point)
-    if not own:
-        return miner
-    search = {k: v for k, v in miner.search.items() if k not in own}
-    return changed(miner, {"settings": {**miner.settings, **own}, "search": search})
+    """The section `miner` with what varies filled in."""
+    values = of("miner", grid_point)
+    return changed(miner, {"settings": {**miner.settings, **values}}) if values else miner
 
 
 def miner_settings(
@@ -179,4 +176,4 @@ def miner_settings(
 
 def foreign_miner(miner: MinerSection) -> Part | None:
     """The miner of another package that a study names."""
-    return Part(miner.name, dict(miner.settings), dict(miner.search)) if miner.name else None
+    return Part(miner.name, dict(miner.settings)) if miner.name else None

@@ -346,6 +346,8 @@ def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
 
 ATTRIBUTE = "study"  # of a table of trials
 KEPT = {*DECIDING, "recipe"}
+REMOVED = {"evaluation": ("keep_start_embeddings",)}
+"""Settings that studies ran with and that decided no score: their records are read without them."""
 
 
 def record(study: Study) -> str:
@@ -363,5 +365,7 @@ def recorded(text: str, today: Study) -> Study:
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")
+    for section, settings in REMOVED.items():
+        ran[section] = {name: value for name, value in ran.get(section, {}).items() if name not in settings}
     about = {name: getattr(today, name) for name in Study.model_fields if name not in KEPT}
     return Study(**{**about, **{name: value for name, value in renamed(ran).items() if name in KEPT}})

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 import dml
 from dml import discovery
 from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes, resolved
-from dml.types import Name, Own, Part, Space, part_of
+from dml.types import Name, Part, Space, part_of
 
 LossName = Annotated[Name, part_of("dml.losses")]
 FilterName = Annotated[Name, part_of("dml.filters")]
@@ -90,27 +90,41 @@ class LossSection(StudySection):
         return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
 
     def _stated(self) -> dict[str, Space]:
-        return _stated_space(discovery.find("dml.losses", self.name), f"loss {self.name!r}")
+        """What the loss says is searched.
+
+        Raises
+        ------
+        ValueError : no mapping, no search space, or a setting that the loss does not take.
+        """
+        part, label = discovery.find("dml.losses", self.name), f"loss {self.name!r}"
+        stated = getattr(part, "search_space", {})
+        if not isinstance(stated, Mapping):
+            raise ValueError(f"{label}: search_space: expected a mapping of settings, got {stated!r}")
+        for key, space in stated.items():
+            if not isinstance(space, Space):
+                expected = "Uniform, LogUniform or Choice of dml.types"
+                raise ValueError(f"{label}: search_space: {key}: expected {expected}, got {space!r}")
+        discovery.check_settings(part, stated, f"{label}: search_space")
+        return dict(stated)
 
 
 class FilterSection(StudySection):
-    """A filter, its fixed and its searched settings.
+    """A filter and its settings.
 
     Its `rate` is estimated from the observed labels of each trial (`rate: estimated`, the default), the cell's true
-    noise rate (`rate: true`, an oracle), a number, or searched.
+    noise rate (`rate: true`, an oracle), or a number.
     """
 
     name: FilterName = Field(NO_FILTER, description="`none` keeps every sample")
-    settings: dict[str, Any] = Field({}, description="fixed settings")
-    search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
+    settings: dict[str, Any] = Field({}, description="of the filter")
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
         if NAMES_ONLY.get() or not isinstance(content, Mapping) or not isinstance(content.get("name", NO_FILTER), str):
             return content
-        settings, search = content.get("settings") or {}, content.get("search") or {}
-        if not isinstance(settings, Mapping) or not isinstance(search, Mapping) or "rate" in search:
+        settings = content.get("settings") or {}
+        if not isinstance(settings, Mapping):
             return content
         part = discovery.find("dml.filters", content.get("name", NO_FILTER))
         rate = settings.get("rate", ESTIMATED)
@@ -120,60 +134,31 @@ class FilterSection(StudySection):
     @checked_parts(lambda own: discovery.check_name("dml.filters", own.name))
     def _check(self) -> FilterSection:
         part = discovery.find("dml.filters", self.name)
-        label, given = f"filter {self.name!r}", {**self.settings, **self.search}
-        discovery.check_settings(part, given, label)
-        for key in given:
+        label = f"filter {self.name!r}"
+        discovery.check_settings(part, self.settings, label)
+        for key in self.settings:
             if key in SAMPLE:
                 raise ValueError(f"{label}: {key!r} follows from the training labels and the network: remove it")
-        both = set(self.settings) & set(self.search)
-        if both:
-            raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
-        searched = {key: extremes(space) for key, space in self._resolved().items()}
-        first = {key: values[0] for key, values in searched.items()}
-        for trial in [{}, *({key: value} for key, values in searched.items() for value in values)]:
-            fixed = {key: value for key, value in self._fixed().items() if value != ESTIMATED}
-            settings = {**discovery.accepted(part, {"rate": 0.0}), **first, **fixed, **trial}
-            try:
-                dml.filters.build_for(self.name, settings, **SAMPLE)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{label}: {error}") from error
+        fixed = {key: value for key, value in self._fixed().items() if value != ESTIMATED}
+        try:
+            dml.filters.build_for(self.name, {**discovery.accepted(part, {"rate": 0.0}), **fixed}, **SAMPLE)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{label}: {error}") from error
         return self
 
     def part(self) -> Part | None:
-        """The filter with the space that a search explores; None if every sample takes part."""
-        return None if self.name == NO_FILTER else Part(self.name, self._fixed(), self._resolved())
-
-    def _resolved(self) -> dict[str, Space]:
-        label = f"filter {self.name!r}"
-        return resolved(self.search, _stated_space(discovery.find("dml.filters", self.name), label), label)
+        """The filter; None if every sample takes part."""
+        return None if self.name == NO_FILTER else Part(self.name, self._fixed())
 
     def _fixed(self) -> dict[str, Any]:
         """The settings, without a rate that is the cell's: the names of such cells are older than other rates."""
         return {key: value for key, value in self.settings.items() if (key, value) != ("rate", TOLD)}
 
 
-def _stated_space(part: type, label: str) -> dict[str, Space]:
-    """What a part says is searched.
-
-    Raises
-    ------
-    ValueError : no mapping, no search space, or a setting that the part does not take.
-    """
-    stated = getattr(part, "search_space", {})
-    if not isinstance(stated, Mapping):
-        raise ValueError(f"{label}: search_space: expected a mapping of settings, got {stated!r}")
-    for key, space in stated.items():
-        if not isinstance(space, Space):
-            expected = "Uniform, LogUniform or Choice of dml.types"
-            raise ValueError(f"{label}: search_space: {key}: expected {expected}, got {space!r}")
-    discovery.check_settings(part, stated, f"{label}: search_space")
-    return dict(stated)
-
-
 def is_told(part: Part) -> bool:
     """Whether a filter is told the true noise rate of its cell."""
     takes = discovery.accepted(discovery.find("dml.filters", part.name), {"rate": 0.0})
-    return bool(takes) and "rate" not in {**part.settings, **part.search}
+    return bool(takes) and "rate" not in part.settings
 
 
 def filter_text(part: Part | None) -> str:
@@ -194,19 +179,14 @@ class MinerSection(StudySection):
     settings: dict[str, Any] = Field(
         {}, description="of policies: `margin`, `epsilon` (may be negative), `cutoff`, `max_distance`, `window`"
     )
-    search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
 
     @checked_parts(lambda own: None)
     def _check(self) -> MinerSection:
-        given = {**self.settings, **self.search}
-        own = [key for key, space in self.search.items() if isinstance(space, Own)]
-        if own:
-            raise ValueError(f"search: {own[0]}: two policies share it, so it has no own range: expected its values")
         if self.name is not None:
-            discovery.check_settings(discovery.find("dml.miners", self.name), given, f"miner {self.name!r}")
+            discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
             return self
-        known = dml.miners.known_settings()
-        for key in given:
-            if key not in known:
-                raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(known))}")
+        choices = dml.miners.known_settings()
+        for key in self.settings:
+            if key not in choices:
+                raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(choices))}")
         return self

@@ -219,9 +219,7 @@ def _open(search: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 def _replaced(key: str, own: Mapping[str, Any]) -> bool:
     """Whether a value has no meaning beside the study's own settings."""
     if key in ("head_start", "head_refit"):
-        return own.get("head", "linear") != "linear" or own.get("init_from") is not None
-    if key == "head_learning_rate":
-        return own.get("head") == "none"
+        return own.get("init_from") is not None
     if key == "augment_settings":
         return own.get("augment", CROPS.value) != CROPS.value
     if key == "warmup_steps":  # it would leave hardly a step after it

@@ -11,26 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field
 
 import dml
-from dml.config.terms import EvaluatedLevel, Seed, StudySection, check_metrics, checked_parts
+from dml.config.terms import EvaluatedLevel, StudySection, check_metrics, checked_parts
 from dml.types import Name
 
 TRUE_LABELS = "true_labels"
-Amount = Annotated[float, Field(gt=0)]
-
-
-def _registrable(name: str) -> str:
-    """A name that MLflow's registry accepts, and that `models:/<name>/1` can address: before anything is trained."""
-    if set(name) & set("/:'?") or not name.isprintable() or name.strip() in ("", ".", "..") or len(name) > 256:
-        raise ValueError(f"MLflow registers names of at most 256 printable characters without / : ' ?, got {name!r}")
-    return name
-
-
-RegisteredName = Annotated[Name, AfterValidator(_registrable)]
 
 
 class SearchSection(StudySection):
@@ -44,14 +33,6 @@ class SearchSection(StudySection):
     level: EvaluatedLevel | None = Field(
         None, description="label level of the objective; none: the first evaluated one"
     )
-    early_stopping: Literal["none", "halving"] = Field(
-        "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
-    )
-    reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
-    first_rung: float = Field(
-        0.17, ge=0, lt=1, description="share of the steps before which `early_stopping: halving` stops no trial"
-    )
-    seed: Seed = Field(0, description="of the search and of its trials")
     validation: Literal["observed", "true_labels"] = Field(
         "observed",
         description="labels by which validation classes choose: as wrong as those that train, or, as an oracle, "
@@ -87,47 +68,22 @@ class ResourcesSection(StudySection):
     """What one trial needs, and the cluster that runs it."""
 
     cpus_per_trial: float = Field(1, gt=0, description="processor cores")
-    gpus_per_trial: float = Field(0, ge=0, description="below 1: a share of a GPU")
-    resources_per_worker: dict[str, Amount] | None = Field(
-        None,
-        description="with training.workers: what each takes, by Ray's names, as {CPU: 2, GPU: 1}; none: 1 CPU, and an "
-        "equal share of gpus_per_trial",
+    gpus_per_trial: float = Field(
+        0, ge=0, description="below 1: a share of a GPU; with training.workers, which take 1 CPU each, of all of them"
     )
     concurrent: int | None = Field(None, ge=1, description="trials at once; none: as many as fit")
-    address: str | None = Field(None, description="a Ray cluster; none: RAY_ADDRESS, or this machine")
     storage: str | None = Field(None, description="a URI that all nodes can read; none: a local folder")
-    wait_minutes: float = Field(
-        15, ge=0, description="for a node of the cluster on which trials fit; after that the sweep ends"
-    )
-    max_failures: int = Field(3, ge=0, description="times a trial is resumed after its worker died")
-    keep_models: Literal["best", "cells", "all"] | None = Field(
-        None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
-    )
-    register_as: RegisteredName | None = Field(
-        None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
-    )
 
     @property
     def device(self) -> str:
         """Where trials run: `cpu` or `cuda`."""
-        return "cuda" if self.gpus_per_trial or (self.resources_per_worker or {}).get("GPU") else "cpu"
+        return "cuda" if self.gpus_per_trial else "cpu"
 
     def worker(self, workers: int = 1) -> dict[str, float]:
         """What each of so many workers of a trial takes, by Ray's names."""
-        if self.resources_per_worker is not None:
-            return dict(self.resources_per_worker)
         if workers == 1:
             return {"CPU": self.cpus_per_trial, "GPU": self.gpus_per_trial}
         return {"CPU": 1.0, "GPU": self.gpus_per_trial / workers}
-
-    @model_validator(mode="after")
-    def _check(self) -> ResourcesSection:
-        for name in self.resources_per_worker or ():
-            if name.upper() in ("CPU", "GPU") and name != name.upper():
-                raise ValueError(f"resources_per_worker: expected Ray's name {name.upper()!r}, got {name!r}")
-        if self.resources_per_worker and self.gpus_per_trial:
-            raise ValueError("gpus_per_trial: resources_per_worker says what each worker takes: remove one")
-        return self
 
 
 TENTHS = 10  # evaluations of a tuning trial beside that before its first step, at most, unless a study says otherwise

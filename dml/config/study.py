@@ -25,7 +25,7 @@ from dml.config import recipes
 from dml.config.compare import ComparisonSection
 from dml.config.data import NETWORK, ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.errors import LocatedError, first_names, renamed
-from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection, ReportSection
+from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Seed, StudySection, as_mapping
@@ -128,7 +128,6 @@ class Study(StudySection):
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
     reference_values: list[ReferenceSection] = Field([], description="rows of papers that are shown beside cells")
     compare: list[ComparisonSection] = Field([], description="comparisons of the study's own, which its page decides")
-    report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
     _left_out: frozenset[str] = PrivateAttr(frozenset())  # names of cells

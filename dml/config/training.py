@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, fields, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
@@ -25,18 +25,14 @@ class InitFromSection(StudySection):
     path: Name | None = Field(None, description="a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
     study: Name | None = Field(None, description="an earlier study, whose models are here")
     cell: dict[str, Any] = Field({}, description="what identifies one cell of that study: its loss, rate, ...")
-    best: bool = Field(False, description="the cell of that study with the best validation score, with labels as given")
-    head: Literal["keep", "new"] | None = Field(None, description="the embedding layer; none: kept if its size fits")
 
     @model_validator(mode="after")
     def _check(self) -> InitFromSection:
         if (self.path is None) == (self.study is None):
             raise ValueError("expected either `path` or `study`, as in {study: other, cell: {loss: triplet}}")
-        if self.path is not None and (self.cell or self.best):
-            raise ValueError("`cell` and `best` choose a model of a study: remove them, or give `study` for `path`")
-        if self.study is not None and bool(self.cell) == self.best:
+        if (self.study is None) == bool(self.cell):
             raise ValueError(
-                "with `study`, expected either `cell`, such as {loss: triplet, rate: 0.0}, or `best: true`"
+                "`study` and `cell` go together: `cell` names one of its cells, as {loss: triplet, rate: 0.0}"
             )
         for key in self.cell:
             if key not in ATTRIBUTES and key.partition(".")[0] not in ROOMS:
@@ -47,8 +43,8 @@ class InitFromSection(StudySection):
 
 WHOLE = ("steps", "embedding_size", "warmup_steps")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
-REAL = (*RATES, "weight_decay", "layer_decay", "clip_norm", "clip_value", "ema")
-NAMED = ("optimizer", "schedule", "batch_norm", "head", "head_start")
+REAL = (*RATES, "weight_decay", "layer_decay", "clip_norm", "clip_value")
+NAMED = ("optimizer", "schedule", "batch_norm", "head_start")
 
 OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
@@ -72,15 +68,11 @@ class TrainingSection(TrainingSettings):
             ge=1,
         ),
     ] = None
-    frozen_precision: Annotated[
-        Literal["float32", "float16"] | None,
-        setting("of what is stored; none: float32 for features, float16 for activations (train_from)"),
-    ] = None
     search: Annotated[
         dict[str, SpaceTerm],
         setting(
-            "a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, average, "
-            "optimiser, batch norm, `embedding_size`, settings of the head"
+            "a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, optimiser, "
+            "batch norm, `embedding_size`, how the head starts"
         ),
     ] = field(default_factory=dict)
     init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
@@ -94,8 +86,6 @@ class TrainingSection(TrainingSettings):
         self._check_schedule()
         if self.frozen:
             self._check_frozen()
-        elif self.train_from is None and self.frozen_precision is not None:
-            raise ValueError("frozen_precision: only stored features have one: set frozen: true, or remove it")
         self._check_train_from()
         for key, space in self.search.items():
             if key not in SEARCHABLE:
@@ -118,15 +108,6 @@ class TrainingSection(TrainingSettings):
 
     def _check_head(self) -> None:
         """Reject settings of a head that contradict each other."""
-        if self.head == "none" and self.head_learning_rate is not None:
-            raise ValueError("head_learning_rate: head: none has no head. Choices: head: linear, or remove it")
-        if self.head_start != "random" and self.init_from is not None and self.init_from.head == "keep":
-            raise ValueError(f"head_start: {self.head_start!r} replaces the head that init_from: {{head: keep}} keeps")
-        for name, own in (("head_start", self.head_start), ("head_refit", self.head_refit)):
-            if own in (None, "random"):
-                continue
-            if self.head != "linear":
-                raise ValueError(f"{name}: {own!r} is a linear map: expected head: linear, got {self.head!r}")
         if "components" in (self.head_start, self.head_refit) and {self.head_start, self.head_refit} & {
             "whitening",
             "lda",
@@ -188,6 +169,6 @@ class TrainingSection(TrainingSettings):
         """The record that a trial takes, with some fields changed."""
         given = {own.name: getattr(self, own.name) for own in fields(TrainingSettings)}
         below = self.train_from is not None
-        given["frozen_precision"] = self.frozen_precision or ("float16" if below else TrainingSpec.frozen_precision)
+        given["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
         given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
         return TrainingSpec(**{**given, **changes})

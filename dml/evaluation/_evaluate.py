@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 from dml import discovery
 from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency
-from dml.evaluation.kmeans import check_start, kmeans
+from dml.evaluation.kmeans import kmeans
 from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
 from dml.evaluation.ranking import Neighbours, Relevance
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
@@ -30,8 +29,8 @@ class Scores(dict[str, float]):
     ----------
     counts : for each level, the number of `queries`, and how many are `excluded` from the means because the gallery has
         no relevant row for them.
-    per_query : with `keep`: columns level, index (row of the embeddings), label, and one for each retrieval metric, NaN
-        if the query is excluded.
+    per_query : if asked for: columns level, index (row of the embeddings), label, and one for each retrieval metric,
+        NaN if the query is excluded.
     """
 
     def __init__(self) -> None:
@@ -50,9 +49,6 @@ def per_class(per_query: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-SAMPLE = 1000  # queries on which an approximate search is compared with the exact one
-
-
 class Retrieval:
     """Queries and a gallery among the embeddings, and what is relevant at each level.
 
@@ -62,7 +58,7 @@ class Retrieval:
     levels : labels of each level as codes from 0, int64 (n,).
     queries, gallery : bool (n,) or None for all.
     cameras : integers (n,) or None; negative ones are unknown.
-    backend, approximate, seed : of the search.
+    backend : of the search.
 
     Raises
     ------
@@ -77,27 +73,17 @@ class Retrieval:
         gallery: Any,
         cameras: Any,
         backend: str,
-        approximate: bool,
-        seed: int,
     ) -> None:
         n = len(vectors)
         self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")
         known = None if cameras is None else camera_codes(cameras, n)
         self.relevance = {level: Relevance(labels, known, self.queries, rows) for level, labels in levels.items()}
         asking, searched = (torch.from_numpy(chosen).to(vectors.device) for chosen in (self.queries, rows))
-        self._neighbours = Neighbours(vectors, asking, searched, backend, approximate, seed)
+        self._neighbours = Neighbours(vectors, asking, searched, backend)
 
     def values(self, metrics: Mapping[str, RetrievalMetric]) -> dict[str, dict[str, np.ndarray]]:
-        """At each level each metric's value for each query, float64 (q,); NaN for a query without a relevant row.
-
-        Raises
-        ------
-        ValueError : an approximate search, and a metric that needs the whole ranking.
-        """
+        """At each level each metric's value for each query, float64 (q,); NaN for a query without a relevant row."""
         depth = self.depth(metrics)
-        if depth is None and self._neighbours.approximate:
-            whole = ", ".join(name for name, part in metrics.items() if part.depth(1) is None)
-            raise ValueError(f"approximate: {whole} needs the whole ranking; leave one of the two out")
         out = {level: {name: np.empty(len(self.queries)) for name in metrics} for level in self.relevance}
         placed = {level: right.to(self._neighbours.vectors.device) for level, right in self.relevance.items()}
         for block, hits in self._neighbours.hits(depth, placed):
@@ -118,22 +104,6 @@ class Retrieval:
                 return None
             needed.append(max(depths, default=0) + int(right.ignored.max(initial=0)))
         return max(needed)
-
-    def found_share(self, k: int) -> float:
-        """The share of the k exact neighbours of some queries, without themselves, that an approximate search finds."""
-        exact = self._neighbours
-        draw = torch.Generator().manual_seed(exact.seed)
-        some = torch.randperm(len(exact.queries), generator=draw)[:SAMPLE].sort().values
-        rows = exact.queries[some.to(exact.queries.device)]
-        found = []
-        for approximate in (False, True):
-            search = Neighbours(exact.vectors, rows, exact.gallery, exact.backend, approximate, exact.seed)
-            found.append(torch.cat([order for _, order in search.blocks(k)]).cpu().numpy())
-        own = torch.searchsorted(exact.gallery, rows).cpu().numpy()
-        at = exact.gallery.cpu().numpy()[np.minimum(own, len(exact.gallery) - 1)]
-        own = np.where(at == rows.cpu().numpy(), own, -1)  # the query's own place, if the gallery contains it
-        shares = [np.isin(a[a != i], b).mean() for a, b, i in zip(*found, own, strict=True) if (a != i).any()]
-        return float(np.mean(shares)) if shares else np.nan
 
 
 def camera_codes(cameras: Any, n: int) -> np.ndarray:
@@ -233,14 +203,10 @@ def evaluate(
     gallery: Any = None,
     cameras: Any = None,
     backend: str = "auto",
-    approximate: bool = False,
     nmi_average: str = "arithmetic",
     over_clustering: int = 10,
-    clusters: Sequence[int | None] | None = None,
-    clustering_start: str = "kmeans++",
-    restarts: int = 1,
     seed: int = 0,
-    keep: str | Path | None = None,
+    per_query: bool = False,
     device: torch.device | str | None = None,
 ) -> Scores:
     """Score embeddings. Distances are Euclidean.
@@ -256,31 +222,24 @@ def evaluate(
     cameras : integers (n,). Gallery rows of the query's class and camera are ignored (Market-1501, CUHK03). A negative
         number is an unknown camera, different from all others.
     backend : of the search and of k-means: `auto`, `faiss` or `torch`.
-    approximate : search an inverted file (faiss). `approximate_recall` is the share of the neighbours that it found,
-        on up to 1000 queries.
     nmi_average : `arithmetic` or `geometric`, for `nmi`, `nmi+` and `ami`.
     over_clustering : clusters for each class, for `nmi+`.
-    clusters : numbers of clusters for `nmi`, `ami` and `f1` instead of the number of classes, which None in the list
-        denotes; keys are `nmi@100`, and `nmi` for None.
-    clustering_start : `kmeans++`, which finds separate clusters; or `random`, as in the papers' scripts, which misses
-        some of them and gives lower scores.
-    restarts : runs of k-means; the one with the lowest cost is scored.
-    seed : of k-means and of the approximate search.
-    keep : `"return"`: set `Scores.per_query`; a path: also write it there, as Parquet.
+    seed : of k-means.
+    per_query : set `Scores.per_query`.
     device : where to compute; None: where the embeddings are.
 
     Returns
     -------
     A dict from the metric's name (with several levels `<level>/<metric>`) to its value. Retrieval metrics are means
-    over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, also with
-    `approximate`, and NaN without pairs of both kinds. Clusterings are of all rows, also with `queries` or `gallery`.
+    over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, NaN without
+    pairs of both kinds. Clusterings are of all rows, also with `queries` or `gallery`.
 
     Raises
     ------
-    ValueError : an unknown metric, backend, average or start; wrong shapes; no rows; rows with NaN (the message lists
-        them).
+    ValueError : an unknown metric, backend or average; wrong shapes; no rows; rows with NaN (the message lists them).
     """
-    _check_options(metrics, clusters, clustering_start, restarts, keep, approximate, backend)
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
     parts = {name: metric_of(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}
     retrieved = {name: part for name, part in parts.items() if isinstance(part, RetrievalMetric)}
     clustered = {name: part for name, part in parts.items() if isinstance(part, ClusteringMetric)}
@@ -296,20 +255,16 @@ def evaluate(
     def key(level: str, name: str) -> str:
         return f"{level}/{name}" if isinstance(labels, Mapping) else name
 
-    if retrieved or keep is not None:
-        retrieval = Retrieval(vectors, coded, queries, gallery, cameras, backend, approximate, seed)
+    if retrieved or per_query:
+        retrieval = Retrieval(vectors, coded, queries, gallery, cameras, backend)
         values = retrieval.values(retrieved)
         for level, right in retrieval.relevance.items():
             counted = right.positives > 0
             scores.counts[level] = {"queries": len(counted), "excluded": int((~counted).sum())}
             for name in retrieved:
                 scores[key(level, name)] = float(values[level][name][counted].mean()) if counted.any() else np.nan
-        if approximate:
-            scores["approximate_recall"] = retrieval.found_share(retrieval.depth(retrieved) or 1)
-        if keep is not None:
+        if per_query:
             scores.per_query = _per_query(retrieval.queries, levels, values)
-            if str(keep) != "return":
-                scores.per_query.to_parquet(keep, index=False)
         del retrieval  # it may keep a float64 copy of the gallery
 
     if paired:
@@ -320,42 +275,13 @@ def evaluate(
     partitions: dict[int, np.ndarray] = {}
     for name, part in clustered.items():
         for level, classes in coded.items():
-            for listed in [None] if clusters is None or part.own_clusters else clusters:
-                k = part.clusters(int(classes.max()) + 1) if listed is None else listed
-                if k > n:
-                    warnings.warn(f"{name}: {k} clusters of {n} samples: each is its own cluster", stacklevel=2)
-                if k not in partitions:
-                    options: dict[str, Any] = {"restarts": restarts, "seed": seed, "backend": backend}
-                    partitions[k] = kmeans(vectors, k, start=clustering_start, **options)
-                spelt = name if listed is None else f"{name}@{k}"
-                scores[key(level, spelt)] = part(contingency(classes, partitions[k]))
+            k = part.clusters(int(classes.max()) + 1)
+            if k > n:
+                warnings.warn(f"{name}: {k} clusters of {n} samples: each is its own cluster", stacklevel=2)
+            if k not in partitions:
+                partitions[k] = kmeans(vectors, k, seed=seed, backend=backend)
+            scores[key(level, name)] = part(contingency(classes, partitions[k]))
     return scores
-
-
-def _check_options(
-    metrics: Any, clusters: Any, clustering_start: str, restarts: int, keep: Any, approximate: bool, backend: str
-) -> None:
-    """Reject invalid options before the expensive work starts."""
-    check_lists(metrics, clusters)
-    check_start(clustering_start)
-    if restarts < 1:
-        raise ValueError(f"restarts: expected at least 1, got {restarts}")
-    if not (keep is None or isinstance(keep, str | Path)):
-        raise ValueError(f'keep: expected "return" or a path, got {keep!r}')
-    if keep not in (None, "return") and not Path(keep).parent.is_dir():
-        raise ValueError(f"keep: the folder {Path(keep).parent} does not exist")
-    if approximate and backend == "torch":
-        raise ValueError("approximate: backend 'torch' has no inverted file. Choices: auto, faiss")
-
-
-def check_lists(metrics: Any, clusters: Any) -> None:
-    """Raise a ValueError unless these are a list of names, and None or a list of numbers of clusters."""
-    if isinstance(metrics, str):
-        raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
-    listed = isinstance(clusters, Sequence) and len(clusters) > 0
-    numbers = [k for k in clusters if k is not None] if listed and clusters is not None else []
-    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in numbers)):
-        raise ValueError(f"clusters: expected a list of whole numbers of at least 1, got {clusters!r}")
 
 
 def metric_of(name: str, options: Mapping[str, Any]) -> Any:

@@ -3,11 +3,8 @@
 They are matrix products, whose error grows with the vectors' length. If two distances differ by less than this error,
 both are computed again from the differences of the vectors.
 
-Ranks of a few gallery rows among all, without sorting the whole gallery: the number of smaller distances.
-
-If queries have few relevant rows, float32 comes first: a rank is certain if no other distance is within the tolerance;
-otherwise the rows within it are compared by their exact distances. If that would be more work, the distances are
-float64 products. Then only rows with distances that a product cannot tell apart are sorted as a whole.
+Ranks of a few gallery rows among all, without sorting the whole gallery: the number of smaller distances. Only rows
+with distances that a product cannot tell apart are sorted as a whole.
 """
 
 from __future__ import annotations
@@ -38,8 +35,7 @@ class ExactDistances:
         self.vectors, self.gallery = vectors, gallery
         self._copies: tuple[Tensor, Tensor] | None = None
         self._kept: Tensor | None = None
-        self._working: Tensor | None = None
-        self._space: dict[tuple[str, torch.dtype], Tensor] = {}
+        self._space: Tensor | None = None
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Squared distances from rows of `vectors` to the gallery, minus the row's own squared norm: float64 (b, m).
@@ -48,7 +44,7 @@ class ExactDistances:
         """
         queries = self.vectors.double(rows) - self.vectors.origin
         queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
-        out = self._array("distances", len(rows), torch.float64)
+        out = self._array(len(rows))
         if self._kept is not None:
             _product(queries, self._kept, out)
         else:
@@ -110,23 +106,11 @@ class ExactDistances:
         found[row, column] = candidate[torch.from_numpy(order).to(candidate.device)]
         return found
 
-    def quick(self, rows: Tensor) -> Tensor:
-        """The distances of `__call__` in float32. Their differences are true within `vectors.tolerance`."""
-        vectors = self.vectors
-        if self._working is None:
-            everyone = len(self.gallery) == len(vectors)
-            self._working = vectors.working if everyone else vectors.working[self.gallery]
-        out = self._array("distances", len(rows), torch.float32)
-        _product(-2 * vectors.working[rows], self._working, out)
-        return out.add_(vectors.squares[self.gallery])
-
-    def _array(self, name: str, rows: int, kind: torch.dtype) -> Tensor:
+    def _array(self, rows: int) -> Tensor:
         """Working space (rows, m), used again: fresh memory costs as much as the arithmetic on it."""
-        space = self._space.get((name, kind))
-        if space is None or len(space) < rows:
-            space = torch.empty(rows, len(self.gallery), dtype=kind, device=self.vectors.device)
-            self._space[name, kind] = space
-        return space[:rows]
+        if self._space is None or len(self._space) < rows:
+            self._space = torch.empty(rows, len(self.gallery), dtype=torch.float64, device=self.vectors.device)
+        return self._space[:rows]
 
     def _parts(self) -> Iterator[Tensor]:
         """The gallery minus the origin, with its squared norms as a last column: float64 (t, D + 1), piece by piece."""
@@ -167,9 +151,6 @@ def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
         torch.mm(queries, gallery.T, out=out)
 
 
-CLOSE_MOST = 1000  # rows within the tolerance of a query; to compare more costs more than float64 products
-
-
 class Ranks:
     """Ranks of gallery rows for a block of queries.
 
@@ -177,33 +158,14 @@ class Ranks:
     ----------
     distances : to the gallery.
     rows : int64 (b,), the queries' rows.
-    quick : try float32 first.
     """
 
-    def __init__(self, distances: ExactDistances, rows: Tensor, quick: bool) -> None:
-        self._source, self._rows = distances, rows
-        self._measure(quick)
-
-    def _measure(self, quick: bool) -> None:
-        self._quick = quick
-        self._distances = self._source.quick(self._rows) if quick else self._source(self._rows)
+    def __init__(self, distances: ExactDistances, rows: Tensor) -> None:
+        self._source, self._rows, self._distances = distances, rows, distances(rows)
 
     def __call__(self, place: Tensor, inside: Tensor) -> Tensor:
         """Ranks from 0 of `place`, int64 (b, c) places in the gallery; undefined if not `inside`, bool (b, c)."""
-        own = self._distances.gather(1, place)
-        if self._quick:
-            tolerance = self._source.vectors.tolerance
-            low, high = own - tolerance, own + tolerance
-            rank, close = _below(self._distances, low, high, inside)
-            close *= inside
-            if int(close.sum()) <= CLOSE_MOST * len(rank):
-                doubtful = (close > 1).nonzero()
-                if len(doubtful):
-                    rank[doubtful[:, 0], doubtful[:, 1]] += self._nearer(place, doubtful, low, high)
-                return rank
-            self._measure(quick=False)
-            own = self._distances.gather(1, place)
-        tolerance = self._source.tolerance
+        own, tolerance = self._distances.gather(1, place), self._source.tolerance
         rank, close = _below(self._distances, own - tolerance, own + tolerance, inside)
         tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
         if len(tied):
@@ -211,24 +173,6 @@ class Ranks:
             ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
             rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
         return rank
-
-    def _nearer(self, place: Tensor, doubtful: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """For each doubtful (row, column), int64 (t, 2), the number of rows within the tolerance that are nearer."""
-        row, column = doubtful[:, 0], doubtful[:, 1]
-        one, bounds = place[row, column], torch.stack([low[row, column], high[row, column]], 1).cpu().numpy()
-        table = self._distances.cpu().numpy()
-        near = [
-            np.flatnonzero((table[r] >= least) & (table[r] <= most))
-            for r, (least, most) in zip(row.tolist(), bounds, strict=True)
-        ]
-        sizes = torch.tensor([len(found) for found in near], device=row.device)
-        other = torch.from_numpy(np.concatenate(near)).to(row.device)
-        asking = torch.arange(len(row), device=row.device).repeat_interleave(sizes)
-        vectors, gallery, queries = self._source.vectors, self._source.gallery, self._rows[row]
-        own = vectors.exact(queries, gallery[one])[asking]
-        theirs = vectors.exact(queries[asking], gallery[other])
-        before = (theirs < own) | ((theirs == own) & (other < one[asking]))
-        return torch.zeros_like(row).index_add_(0, asking, before.long())
 
 
 def _below(distances: Tensor, low: Tensor, high: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:

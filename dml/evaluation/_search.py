@@ -13,7 +13,6 @@ Every image of a set is a query and in the gallery here, so both are the same st
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -100,33 +99,6 @@ def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
             best = value, place
         assert best is not None
         return best
-
-    return nearest
-
-
-def approximate(gallery: Tensor, seed: int) -> Search:
-    """An inverted-file search by faiss. It searches a sixteenth of the lists, but at least 8 and at most 64.
-
-    Raises
-    ------
-    ValueError : faiss is not installed.
-    """
-    if not has_faiss():
-        raise ValueError("approximate: needs faiss (pip install faiss-cpu)")
-    import faiss
-
-    base: Any = gallery.cpu().numpy()
-    lists = max(1, min(int(4 * len(base) ** 0.5), len(base) // 39))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.shape[1]), base.shape[1], lists)
-    index.cp.seed = seed % (1 << 31)
-    index.cp.min_points_per_centroid = 1
-    index.train(base)
-    index.add(base)
-    index.nprobe = max(8, min(lists // 16, 64))
-
-    def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        distances, found = index.search(queries.cpu().numpy(), k)
-        return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(found).to(gallery.device)
 
     return nearest
 

@@ -1,8 +1,5 @@
 """k-means over embeddings. With normalised embeddings the clustering is spherical: centres are normalised too.
 
-The start decides what is found. From random points (`random`, which the papers' scripts use) k-means leaves clusters
-without a centre however far apart they are, and the score says so of the embedding. `kmeans++` finds such clusters.
-
 The greedy choice of centres among candidates drawn by their distance to the centres so far.
 
 The distances are one matrix product on the device. The choices are thousands of short steps: NumPy does them with less
@@ -34,7 +31,7 @@ from torch import Tensor
 
 from dml.evaluation import _search
 from dml.evaluation._vectors import CHUNK, Vectors
-from dml.seeding import derive, generator
+from dml.seeding import generator
 from dml.tensors import without_autocast
 
 CACHED = 1 << 17  # numbers that stay in a processor's cache
@@ -211,55 +208,35 @@ def _removable(found: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor
     return torch.tensor(np.array(chosen, dtype=np.int64)), cost[chosen].tolist()
 
 
-STARTS = ("kmeans++", "random")
-RANDOM_ITERATIONS = 25  # the default of faiss
 ITERATIONS = 12  # from k-means++ these give a lower cost than 25 from random points
 COLLAPSED = 1e-5  # variance of directions, 1 less their mean cosine, below which they are centred
 EXCHANGES = 3  # iterations that may exchange centres,
 WORTHWHILE = 0.005  # as long as each replaces this share of them
 
 
-def check_start(start: str) -> None:
-    """Raise a ValueError that lists the choices unless `start` is one of them."""
-    if start not in STARTS:
-        raise ValueError(f"clustering_start: expected one of {', '.join(STARTS)}, got {start!r}")
-
-
 @without_autocast
-def kmeans(
-    vectors: Vectors, k: int, *, start: str = "kmeans++", restarts: int = 1, seed: int = 0, backend: str = "auto"
-) -> np.ndarray:
+def kmeans(vectors: Vectors, k: int, *, seed: int = 0, backend: str = "auto") -> np.ndarray:
     """Cluster the rows of `vectors` and return the cluster of each, int64 (n,), in 0..k-1.
 
     All points train the clustering. A cluster that becomes empty takes half of a large one. With at least as many
     clusters as points, each point is its own cluster.
 
-    Parameters
-    ----------
-    start : `kmeans++`, which both backends compute alike; or `random`, the backend's own.
-    restarts : runs from different starts; the one with the lowest cost is returned.
-
     Raises
     ------
-    ValueError : k or restarts below 1, or an unknown start.
+    ValueError : k below 1, or an unknown backend.
     """
-    check_start(start)
-    if k < 1 or restarts < 1:
-        raise ValueError(f"k-means: expected k >= 1 and restarts >= 1, got {k} and {restarts}")
+    if k < 1:
+        raise ValueError(f"k-means: expected k >= 1, got {k}")
     if k >= len(vectors):
         return np.arange(len(vectors), dtype=np.int64)
     backend = _search.choose(backend, vectors.device)
     if k == 1:
         return np.zeros(len(vectors), dtype=np.int64)
-    if start == "random" and backend == "faiss":
-        return _faiss(vectors, k, restarts, seed)
-    run = _from_random if start == "random" else _from_plus_plus
-    runs = [run(vectors, k, generator(seed, f"k-means {k} {index}"), backend) for index in range(restarts)]
-    return min(runs, key=lambda result: result[1])[0].cpu().numpy()
+    return _clusters(vectors, k, generator(seed, f"k-means {k} 0"), backend).cpu().numpy()
 
 
-def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
-    """Iterations from k-means++: the cluster of every row, int64 (n,), and the sum of squared distances."""
+def _clusters(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> Tensor:
+    """Iterations from k-means++: the cluster of every row, int64 (n,)."""
     points, spherical = _points(vectors)
     start = plus_plus(points, k, draw)
     centres, cluster, exchanges = points[start.rows], start.owner, EXCHANGES
@@ -285,8 +262,7 @@ def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: st
         else:
             nearest = _update(nearest, centres, moved, count, find)
         cluster = nearest.found[:, 0]
-    assert nearest is not None
-    return cluster, float(nearest.distances[:, 0].double().sum())
+    return cluster
 
 
 class Nearest(NamedTuple):
@@ -318,40 +294,6 @@ def _update(before: Nearest, centres: Tensor, moved: Tensor, count: int, find: F
     return Nearest(found, distances)
 
 
-def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
-    """k-means of faiss from its random start."""
-    import faiss
-
-    rows, spherical = _points(vectors)
-    points = rows.cpu().numpy()
-    on_gpu = vectors.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
-    model = faiss.Kmeans(
-        points.shape[1],
-        k,
-        niter=RANDOM_ITERATIONS,
-        nredo=restarts,
-        spherical=spherical,
-        seed=derive(seed, f"k-means {k}") % (1 << 31),
-        min_points_per_centroid=1,
-        max_points_per_centroid=len(points),  # faiss trains on 256 points a cluster by default
-        gpu=on_gpu,
-    )
-    model.train(points)
-    return model.index.search(points, 1)[1][:, 0]
-
-
-def _from_random(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
-    """Lloyd's iterations from random points: the cluster of every row, int64 (n,), and the sum of squared distances."""
-    points, spherical = _points(vectors)
-    start = torch.randperm(len(points), generator=draw)[:k]
-    centres = points[start.to(points.device)]
-    cluster, cost = _assign(points, centres)
-    for _ in range(RANDOM_ITERATIONS):
-        centres = _means(points, cluster, k, spherical)
-        cluster, cost = _assign(points, centres)
-    return cluster, cost
-
-
 class Points(NamedTuple):
     """What is clustered."""
 
@@ -372,16 +314,6 @@ def _points(vectors: Vectors) -> Points:
     if not (1e-12 < largest < 1e12 or largest == 0):
         points = points / 2.0 ** round(np.log2(largest))
     return Points(points, spherical)
-
-
-def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:
-    squares = centres.square().sum(1)
-    found, cost = [], 0.0
-    for part in points.split(max(1, CHUNK // len(centres))):
-        nearest = torch.addmm(squares, part, centres.T, alpha=-2.0).min(1)
-        found.append(nearest.indices)
-        cost += float(nearest.values.double().sum())
-    return torch.cat(found), cost
 
 
 def _means(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor:

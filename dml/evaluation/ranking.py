@@ -8,8 +8,6 @@
 
 So the backends agree, and any number of duplicates, whose float64 distances have the same bits, are in index order.
 Rounding decides only between points that are not duplicates and whose distances agree to about 15 digits.
-
-An approximate search (an inverted file) does not correct what it did not find.
 """
 
 from __future__ import annotations
@@ -127,7 +125,6 @@ def _counts(values: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 WIDER = 8  # times as many candidates are searched if a tie reaches past the last one
 SPARE = 4  # candidates beyond those needed, which show a tie at the boundary
-QUICK_MOST = 64  # relevant rows of a query on average; if there are more, float32 ranks are not tried
 SCAN_FROM = 2048  # neighbours; for as many or more, whole rows are sorted
 
 
@@ -139,7 +136,6 @@ class Neighbours:
     vectors : the embeddings.
     queries, gallery : int64 (q,) and (m,), rows of `vectors`, ascending.
     backend : `auto`, `faiss` or `torch`.
-    approximate : search an inverted file instead of all rows.
     """
 
     def __init__(
@@ -148,11 +144,8 @@ class Neighbours:
         queries: Tensor,
         gallery: Tensor,
         backend: str = "auto",
-        approximate: bool = False,
-        seed: int = 0,
     ) -> None:
-        self.vectors, self.queries, self.gallery = vectors, queries, gallery
-        self.backend, self.approximate, self.seed = backend, approximate, seed
+        self.vectors, self.queries, self.gallery, self.backend = vectors, queries, gallery, backend
         _search.choose(backend, vectors.device)
         self._all = len(gallery) == len(vectors)
         self._exact = ExactDistances(vectors, gallery)
@@ -160,34 +153,30 @@ class Neighbours:
     def hits(self, k: int | None, levels: Mapping[str, Relevance]) -> Iterator[tuple[slice, dict[str, Hits]]]:
         """For each block of queries, the relevant rows at each level among at least the k nearest (None: all)."""
         m = len(self.gallery)
-        if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
-            quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
+        if k is None or k + SPARE >= min(m, SCAN_FROM):
             largest = max((int(level.largest) for level in levels.values()), default=1)
             for block in self._slices(max(1, min(1024, 8 * CHUNK // m, CHUNK // largest))):
-                ranks = Ranks(self._exact, self.queries[block], quick)
+                ranks = Ranks(self._exact, self.queries[block])
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
-            for block, order in self.blocks(k or m):
+            for block, order in self.blocks(k):
                 yield block, {name: level.hits(block, order) for name, level in levels.items()}
 
     def blocks(self, k: int) -> Iterator[tuple[slice, Tensor]]:
         """For each block of queries, the places in `gallery` of the k nearest, int64 (b, k).
 
-        They include the query itself. Places are -1 if an approximate search found fewer.
+        They include the query itself.
         """
         m = len(self.gallery)
         wanted = min(k, m)
-        if wanted + SPARE >= min(m, SCAN_FROM) and not self.approximate:
+        if wanted + SPARE >= min(m, SCAN_FROM):
             for block in self._slices(max(1, CHUNK // m)):
                 yield block, self._exact.order(self.queries[block])[:, :wanted]
             return
         working = self.vectors.working if self._all else self.vectors.working[self.gallery]
         asked = min(wanted + SPARE, m)
-        if self.approximate:
-            search = _search.approximate(working, self.seed)
-        else:
-            squares = self.vectors.squares[self.gallery]
-            search = _search.search(working, squares, _search.choose(self.backend, self.vectors.device, asked))
+        squares = self.vectors.squares[self.gallery]
+        search = _search.search(working, squares, _search.choose(self.backend, self.vectors.device, asked))
         for block in self._slices(min(8192, max(64, CHUNK // asked))):
             yield block, self._nearest(search, self.queries[block], wanted, asked)
 
@@ -196,8 +185,6 @@ class Neighbours:
         m = len(self.gallery)
         distances, found = search(self.vectors.working[rows], asked)
         tolerance = self.vectors.tolerance_within(rows, distances[:, -1])
-        if self.approximate:
-            return self._exact.settle(rows, distances, found, tolerance)[:, :wanted]
         doubtful = _doubtful(distances, wanted, tolerance)
         clear, unclear = (~doubtful).nonzero()[:, 0], doubtful.nonzero()[:, 0]
         found[clear] = self._exact.settle(rows[clear], distances[clear], found[clear], tolerance[clear])

@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, from which `skew/` estimates the skew of the sampling: eta and gamma.
+"""Counts of the distances of drawn pairs, from which the skew of the sampling is estimated: eta and gamma.
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", sections 4.2 and 5.3, bound the
 tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing. For each bin of
@@ -31,7 +31,7 @@ class PairDistances:
 
         seen = PairDistances()
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
-        dml.miners.skew.estimate_eta(*seen.negatives)       # Skew(eta, low, high, ...)
+        papers.noise.theory.skew.estimate_eta(*seen.negatives)       # Skew(eta, low, high, ...)
 
     Parameters
     ----------

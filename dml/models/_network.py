@@ -27,27 +27,6 @@ class NormalizedLinear(nn.Linear):
         return super().forward(functional.normalize(input))
 
 
-def embedding_head(name: str, features: int, size: int, normalize: bool = False) -> nn.Module:
-    """(N, features) -> (N, size).
-
-    Parameters
-    ----------
-    name : `linear`; `mlp`, with a hidden layer as wide as the features and ReLU, the projection head of SimCLR
-        (Chen et al., ICML 2020, sec. 2.1); or `none`: the features are the embeddings, and `size` is ignored.
-    normalize : divide each row by its length before the last layer.
-
-    Raises
-    ------
-    ValueError : an unknown name; the message lists the choices.
-    """
-    if name not in HEADS:
-        raise ValueError(f"head: unknown name {name!r}{suggestion(name, HEADS)}")
-    if name == "none":
-        return nn.Identity()
-    last = (NormalizedLinear if normalize else nn.Linear)(features, size)
-    return last if name == "linear" else nn.Sequential(nn.Linear(features, features), nn.ReLU(), last)
-
-
 BATCH_NORMS = ("live", "frozen")
 
 
@@ -56,20 +35,19 @@ class EmbeddingNetwork(nn.Module):
 
     Parameters
     ----------
-    embedding_size : D; without a head, the width of the backbone's features takes its place.
-    head, head_normalize : see `dml.models._network.embedding_head`.
+    embedding_size : D of the head, a linear layer.
+    head_normalize : divide each row of features by its length before the head.
     batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
     Raises
     ------
-    ValueError : an unknown head or batch norm; the message lists the choices.
+    ValueError : an unknown batch norm; the message lists the choices.
     """
 
     def __init__(
         self,
         backbone: Backbone,
         embedding_size: int,
-        head: str = "linear",
         head_normalize: bool = False,
         batch_norm: str = "live",
     ):
@@ -77,8 +55,8 @@ class EmbeddingNetwork(nn.Module):
         if batch_norm not in BATCH_NORMS:
             raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
         self.backbone = backbone
-        self.head = embedding_head(head, backbone.features, embedding_size, head_normalize)
-        self.embedding_size = backbone.features if head == "none" else embedding_size
+        self.head = (NormalizedLinear if head_normalize else nn.Linear)(backbone.features, embedding_size)
+        self.embedding_size = embedding_size
         self._freezes = batch_norm == "frozen"
         self.train()
 
@@ -202,7 +180,6 @@ def build(
     embedding_size: int,
     channels: int = 3,
     image_size: int | None = None,
-    head: str = "linear",
     head_normalize: bool = False,
     batch_norm: str = "live",
     layers: bool = False,
@@ -217,20 +194,20 @@ def build(
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
-    head, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
+    head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
     layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
     Raises
     ------
-    ValueError : an embedding size below 1, or an unknown backbone, head or setting; the message lists the choices.
+    ValueError : an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part, shape = build_backbone(backbone, channels, image_size, **settings), (channels, *2 * [image_size or SIDE])
     if layers:
         part = Layers(part, shape)
-    return EmbeddingNetwork(part, embedding_size, head, head_normalize, batch_norm)
+    return EmbeddingNetwork(part, embedding_size, head_normalize, batch_norm)
 
 
 def build_backbone(backbone: str, channels: int, image_size: int | None, **settings: Any) -> Any:

@@ -18,7 +18,7 @@ from dml.files import replacing
 from dml.own_files import tidy
 from dml.pipeline.folders import data_root
 from dml.training.data import given_of, open_packed_of, seeds_by_split, split_of, training_rows
-from dml.types import VALIDATION
+from dml.types import TUNING_SEED, VALIDATION
 
 if TYPE_CHECKING:
     from dml.config import DatasetSection, Study
@@ -62,7 +62,7 @@ def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.Data
     Where observed labels choose, tuning divides the training images after their labels are corrupted.
     """
     root = data_root(study)
-    tuning = [study.search.seed]
+    tuning = [TUNING_SEED]
     if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
         tuning += [seed for seed in study.seeds if seed not in tuning]
     packed = open_packed_of(root, name)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dml.config import Study, load_study
 from dml.files import write_text
-from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES, data_root
+from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES
 from dml.pipeline.versions import own_code
 from dml.report.assembly import figure_arrays
 from dml.report.overview import FIGURES, overview
@@ -55,7 +55,7 @@ def run(study: Study) -> None:
     if changed := uncommitted():
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
     before = Snapshot(SNAPSHOTS / study.name).figures()
-    arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study), before)
+    arrays = figure_arrays(study, RESULTS / study.name, STORE, before)
     found = publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
     written = [SNAPSHOTS / study.name]
     if FINDINGS.is_file() and START in FINDINGS.read_text(encoding="utf-8"):  # only in a clone

@@ -1,8 +1,5 @@
 """Stage `report`: one static site over the chosen studies, and over others with results here or a snapshot."""
 
-import dml.pipeline.early  # noqa: F401
-
-# isort: split
 import gc
 import hashlib
 import json

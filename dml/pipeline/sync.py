@@ -68,7 +68,7 @@ def picture_of(place: Place, study: Study) -> Picture:
     store, data = Path(place.store), Path(place.data)
     live = _live(place, study)
     is_live = _written(live) > _written(Path(place.results, TRIALS))
-    results = load(study, live.parent if is_live else Path(place.results), store, data=data)
+    results = load(study, live.parent if is_live else Path(place.results), store)
     winners, audited = champions(store, study.name), audits(Path(place.audit), study.name)
     if results.trials.empty and not is_live:
         return Picture(study.name, [*winners, *audited])
@@ -78,7 +78,7 @@ def picture_of(place: Place, study: Study) -> Picture:
     if not is_live:
         listed = [Path(place.results, TRIALS), Path(place.results, "summary.json"), data / "study.yaml"]
         files = {path.name: path for path in listed} | {f"report/{study.name}.html": Path(place.page)}
-        first = replace(first, files=files, model=_model(study, store, str(results.summary.get("model", ""))))
+        first = replace(first, files=files, model=_model(store, str(results.summary.get("model", ""))))
     below = [replace(run, parent=first) for run in winners]
     return Picture(study.name, [first, *others, *below, *audited])
 
@@ -105,7 +105,7 @@ def _state(store: Path, study: str) -> str:
     return str(state)
 
 
-def _model(study: Study, store: Path, key: str) -> Model | None:
+def _model(store: Path, key: str) -> Model | None:
     from dml.tracking import Model
 
     folder = store / "trials" / key / "model"
@@ -113,7 +113,7 @@ def _model(study: Study, store: Path, key: str) -> Model | None:
     if described is None:
         return None
     shape, size = described["image_shape"], described["network"]["embedding_size"]
-    return Model(folder.resolve(), key, shape, size, register=study.resources.register_as)
+    return Model(folder.resolve(), key, shape, size)
 
 
 def keep_in_sync(place: Place, seconds: float) -> int:

@@ -18,20 +18,19 @@ from dml import discovery
 from dml.config import Study
 from dml.config.for_use import explained
 from dml.counting import counted
-from dml.report.analysis.flags import marks
+from dml.papers import papers
 from dml.report.analysis.intervals import covers, summary_at
-from dml.report.labels import Texts, metric_label, noise_label
+from dml.report.labels import Texts, noise_label
 from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
-from dml.report.numbers import NOTHING, duration, percent, rate
+from dml.report.numbers import NOTHING, duration, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
-from dml.report.page.blocks import Block, Drawing
+from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
-from dml.report.sections import CardSection, Section
-from dml.report.sections.winners import winners
+from dml.report.sections import Section, SilentSection
 
 STUDY = (
     "effects_of_choices",
@@ -40,24 +39,15 @@ STUDY = (
     "untrained",
     "against_setting",
     "planes",
-    "retrieval",
-    "similarities",
-    "tsne",
-    "spectrum",
     "reference_values",
     "claims",
     "all_results",
-    "negative_skew",
-    "tuning",
     "settings",
     "training_log",
     "provenance",
     "failures",
 )
 """A study's page."""
-
-EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
-"""Those of them that draw kept embeddings. A publication keeps what they show."""
 
 KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
@@ -67,10 +57,6 @@ COMPARING = (
     *("claims", "all_results"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
-
-INDEX = ("winners",)
-"""A study's card on the index shows what these sections' `card` yields, then the key figure."""
-
 
 COLUMNS = ("rate", "method", "score", "low", "high")
 
@@ -100,18 +86,23 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
-    found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in STUDY}
-    found = {name: section for name, section in found.items() if section.applies(results)}
+    found = sections_of(results)
     key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
+    silent: dict[str, list[Folded]] = {}
     for name, section in found.items():
         blocks = section.content(results)
+        if isinstance(section, SilentSection) and (why := section.silent(results)):
+            silent.setdefault(why, []).append(Folded(section.title, tuple(blocks)))
+            continue
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
-    cards = [found[name] for name in INDEX if name in found]
+    if silent:
+        lines = [Folded(f"{', '.join(f.title for f in folds)}: {why}", tuple(folds)) for why, folds in silent.items()]
+        sections.append(PageSection("undecided", say("undecided"), assets.save(lines), tuning))
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")
@@ -124,28 +115,19 @@ def study_page(results: Results, root: Path) -> Page:
         sections=sections,
         facts=_facts(results),
         notices=_notices(results),
-        card=[block for card in cards if isinstance(card, CardSection) for block in assets.save(card.card(results))],
         key=figure,
-        best=_best(results),
         waiting=results.confirmed.empty,
         verdict=outcome_of(results),
     )
 
 
-def _best(results: Results) -> list[tuple[str, str, str]]:
-    """The winners at the lowest and the highest rate of the first noise model that is no topline."""
-    table = winners(results)
-    rows = [] if table is None else table.frame.to_dict("records")
-    rows = [row for row in rows if (row["dataset"], results.cells[row["cell"]].noise) == results.conditions[0]]
-    metric = metric_label(results.study.search.objective)
-    return [
-        (
-            results.level(*results.cells[row["cell"]].noise_level) + after_comma(marks(results, row["cell"])),
-            str(row["winner"]),
-            f"{metric} {percent(row['score mean'])}",
-        )
-        for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
-    ]
+def sections_of(results: Results) -> dict[str, Section]:
+    """The sections of a study's page by their files' names; those of the study's paper come last."""
+    places = [(PACKAGE, name) for name in STUDY]
+    own = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
+    places += [(paper.package, name) for paper in own for name in paper.study_sections]
+    sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
+    return {name: section for name, section in sections.items() if section.applies(results)}
 
 
 def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
@@ -168,10 +150,9 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     """(label, value, smaller print) for the head of the page."""
     study, trials = results.study, results.trials
     budget = "defaults" if study.search.sampler == "fixed" else f"{counted(study.search.trials, 'trial')} for each cell"
-    budget += ", successive halving" if study.search.early_stopping == "halving" else ""
     stop = ", stopped at the best step" if study.search.stop == "best" else ""
     counts = trials["status"].value_counts()
-    others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
+    others = [f"{int(counts['failed'])} failed"] if counts.get("failed") else []
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
     spread = f"{spread} of the labels made wrong" if results.own_labels else f"label noise {spread}"
@@ -202,20 +183,19 @@ def _notices(results: Results) -> list[Notice]:
 
 
 def figure_arrays(
-    study: Study, results: Path, store: Path, data: Path, before: Mapping[str, np.ndarray] | None = None
+    study: Study, results: Path, store: Path, before: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
     """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
 
     Parameters
     ----------
-    results, store, data : the study's folder of results, the store of trials, and the study's folder of data.
+    results, store : the study's folder of results, and the store of trials.
     before : the arrays of the snapshot that is replaced; trials that were reused from it have no others.
     """
-    loaded = replace(load(study, results, store, data=data), figures=FigureData(before=before or {}))
+    loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
     covers(loaded)  # asks for each class's scores
-    for name in EMBEDDINGS:
-        section: Section = discovery.build(PACKAGE, name)
-        if section.applies(loaded):
+    for name, section in sections_of(loaded).items():
+        if name not in STUDY or name == "planes":  # others take no arrays
             for _ in section.content(loaded):
                 pass
     return loaded.figures.found

@@ -18,6 +18,7 @@ import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ from dml.report.labels import metric_label, readable, score_label
 from dml.report.methods import mark
 from dml.report.results import Results
 from dml.report.verdicts import Claim, Comparison, Effect, Expected, Verdict, corrected, effect
-from dml.report.wording import is_logged, logged
+from dml.report.wording import Number, is_logged, logged
 from dml.report.wording import unit as logged_unit
 from dml.statistics import Term
 from dml.types import value_text
@@ -107,8 +108,7 @@ def tests_of(study: Study) -> list[ClaimTest]:
 
 def _own(one: ComparisonSection) -> Test:
     expected: dict[str, Any] = {"above" if one.direction == "greater" else "below": 0.0}
-    said: dict[str, Any] = {"where": one.where, "each": one.each, **expected}
-    return lambda results: [paired(results, one.first, one.second, one.score, **said)]
+    return lambda results: [paired(results, one.first, one.second, one.score, where=one.where, **expected)]
 
 
 def paired(
@@ -120,6 +120,7 @@ def paired(
     where: Match | None = None,
     each: Sequence[str] = (),
     share: bool = False,
+    number: Number | None = None,
     **said: Any,
 ) -> Comparison:
     """The difference of two sets of cells, paired by everything that neither names, first minus second.
@@ -130,13 +131,14 @@ def paired(
     where : attributes of all cells.
     each : attributes for each value of which, in `first`, the claim must hold.
     share : compare shares of the topline's score, in percent.
+    number : of a logged score, computes it from all that a trial logged.
     said : as `_comparison` takes it.
     """
     found = pairs(list(results.cells.values()), first, second, where, each=each)
     words = f"{_match(first)} minus {_match(second)}"
 
     def measure(line: Line, key: str) -> pd.Series:
-        return _frame(results, line, key, share)[0]
+        return _frame(results, line, key, share, number)[0]
 
     searched = not share and not is_logged(score)
     return _comparison(results, found, measure, words, score, where, each, share=share, searched=searched, **said)
@@ -314,9 +316,9 @@ def _further(results: Results, own: Pairs, key: str) -> tuple[list[Term], list[T
     return search_terms(results, weights, key), class_terms(results, key, weights)
 
 
-def _frame(results: Results, line: Line, key: str, share: bool) -> pd.DataFrame:
+def _frame(results: Results, line: Line, key: str, share: bool, number: Number | None = None) -> pd.DataFrame:
     """The values of a line's cells as columns, on the blocks that all of them finished."""
-    values = kept if share else logged if is_logged(key) else Results.values
+    values = kept if share else partial(logged, number=number) if is_logged(key) else Results.values
     return pd.DataFrame({i: values(results, cell.name, key) for i, cell in enumerate(line)}).dropna()
 
 

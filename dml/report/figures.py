@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from dml.report.analysis.embedded_cells import parts_of
 from dml.report.labels import readable
 from dml.report.methods import Method
 from dml.report.results import Results
@@ -46,8 +43,6 @@ LOOKS = (
     *(("#2aa5c0", "X"), ("#d9587a", "<"), (OLIVE, ">"), (BROWN, "*")),
 )
 """Colours with markers, for the choices of positives in the order of the study."""
-CLASSES = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET, *(colour for colour, _ in LOOKS[6:]))
-"""Colours for classes of images."""
 LETTER = 0.071  # inches of a letter of 9 points, rather more than less
 SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -103,81 +98,6 @@ def colour_and_marker(index: int | None) -> tuple[str, str]:
         return INK, "o"
     turn, place = divmod(index, len(LOOKS))
     return LOOKS[place][0], LOOKS[(place + turn) % len(LOOKS)][1]
-
-
-WIDTH = 36  # letters in a line of a panel's title
-SETS = {"train": "training images", "seen": "training classes", "test": "new classes"}
-
-
-def titles(results: Results, names: list[str]) -> list[str]:
-    """A title for each cell, of what is not the same in all of these cells."""
-    parts = [parts_of(results, name) for name in names]
-    keys = dict.fromkeys(key for own in parts for key in own)
-    differ = [key for key in keys if len({own[key] for own in parts if key in own}) > 1]
-    texts = [", ".join(own[key] for key in differ if key in own) for own in parts]
-    return [text or results.methods[name].bare.label for name, text in zip(names, texts, strict=True)]
-
-
-def across(panels: int, most: int) -> int:
-    """How many panels are in a row, at most `most`: rows are as full as each other."""
-    return -(-panels // -(-panels // most))
-
-
-COLUMNS = 4  # methods in a row, at most
-
-
-def points(frame: pd.DataFrame, numerals: bool, below: Mapping[tuple[str, str], str] | None = None) -> Figure:
-    """A panel per method and set: a column for each method, and below each other its sets.
-
-    With more than `COLUMNS` methods, again below.
-
-    Parameters
-    ----------
-    frame : method, set, x, y, class, and colour: its place in `style.CLASSES`, -1 for grey points behind all others.
-    numerals : whether a numeral at the median of each coloured class names it.
-    below : the labels of the horizontal axes, by method and set.
-    """
-    methods, sets = frame["method"].unique(), list(frame["set"].unique())
-    columns = across(len(methods), COLUMNS)
-    rows = -(-len(methods) // columns) * len(sets)
-    figure = Figure(figsize=(3.9 * columns, 0.4 + 3.6 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for i, title in enumerate(methods):
-        row, column = divmod(i, columns)
-        for j, name in enumerate(sets):
-            axes = grid[row * len(sets) + j, column]
-            axes.set_axis_on()
-            _bare(axes)
-            _scatter(axes, frame[(frame["method"] == title) & (frame["set"] == name)], numerals)
-            axes.set_xlabel((below or {}).get((title, name), ""))
-            if column == 0:
-                axes.set_ylabel(name)
-            if j == 0:
-                axes.set_title(textwrap.fill(title, WIDTH))
-    return figure
-
-
-def _scatter(axes: Axes, own: pd.DataFrame, numerals: bool) -> None:
-    grey = own[own["colour"] < 0]
-    axes.plot(grey["x"], grey["y"], ".", color=MUTED, markersize=1.8, alpha=0.3, rasterized=True)
-    for (place, label), each in own[own["colour"] >= 0].groupby(["colour", "class"]):
-        colour = CLASSES[place % len(CLASSES)]
-        axes.plot(each["x"], each["y"], ".", color=colour, markersize=2.2, alpha=0.6, rasterized=True)
-        if numerals:
-            x, y = each[["x", "y"]].median()
-            text = axes.text(x, y, str(label), color=colour, fontsize=12, weight="bold", ha="center", va="center")
-            text.set_path_effects([patheffects.withStroke(linewidth=3, foreground=PAPER)])
-
-
-def _bare(axes: Axes) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(GRID)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.grid(visible=False)
 
 
 MOST_DIGITS = 9

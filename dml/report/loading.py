@@ -8,7 +8,6 @@ Its file may have changed since. What has not run is not shown, and what the fil
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from dml.config import ReportSection, Study, checks
-from dml.config.errors import LocatedError
+from dml.config import Study
 from dml.config.loading import ATTRIBUTE, recorded
 from dml.counting import counted
 from dml.report.labels import Texts
@@ -47,7 +45,7 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
     own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
     if not own & wanted:
         return today, trials[:0], say("none")
-    ran = _answerable(ran.without(own - wanted))
+    ran = ran.without(own - wanted)
     said = [say("changed")]
     if gone := len(own - wanted):
         said.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
@@ -56,29 +54,12 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
     return ran, trials[trials["cell"].isin(own & wanted)], " ".join(said)
 
 
-def _answerable(study: Study) -> Study:
-    """The study without what its report asks of cells and scores that it lacks."""
-    while (problem := _problem(checks.check_report, study)) is not None:
-        setting = str(problem.location[1])  # below `report`
-        default = getattr(ReportSection(), setting)
-        study = study.model_copy(update={"report": study.report.model_copy(update={setting: default})})
-    return study
-
-
 def _first(error: ValueError) -> str:
     """What is wrong, in a line; of several problems the first, with its key."""
     if not isinstance(error, ValidationError):
         return str(error).splitlines()[0]
     problem = error.errors()[0]
     return ": ".join([".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")])
-
-
-def _problem(check: Callable[..., None], *arguments: Any) -> LocatedError | None:
-    try:
-        check(*arguments)
-    except LocatedError as error:
-        return error
-    return None
 
 
 COLUMNS = (
@@ -93,7 +74,6 @@ def load(
     folder: Path,
     store: Path | None = None,
     snapshot: Snapshot | None = None,
-    data: Path | None = None,
 ) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
@@ -104,7 +84,6 @@ def load(
     folder : contains `trials.parquet` and `summary.json`.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
     snapshot : read if the folder has no trials.
-    data : `data/<study>`, which names the packed images; only figures that show images need it.
     """
     path = folder / "trials.parquet"
     if snapshot is not None and snapshot.exists:
@@ -114,12 +93,12 @@ def load(
             ran, trials, changed = as_it_ran(study, _complete(snapshot.trials()))
             origin = f"Published results, of commit {commit}. To run the study here: dml run {study.name}"
             origin, figures = ". ".join(filter(None, (origin, changed))), FigureData(snapshot.figures())
-            return Results(ran, trials, summary, "", store, origin, data=data, figures=figures)
-        here = load(study, folder, store, data=data)
+            return Results(ran, trials, summary, "", store, origin, figures=figures)
+        here = load(study, folder, store)
         return replace(here, origin=f"Run here; it takes the place of the results of {commit}. {here.origin}".rstrip())
     if not path.is_file():
         waiting = f"Not run here yet: dml run {study.name}"
-        return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting, data=data)
+        return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting)
     summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
     try:
@@ -132,7 +111,7 @@ def load(
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
     ran, trials, changed = as_it_ran(study, _complete(trials))
-    return Results(ran, trials, summary, problem, store, changed, data=data)
+    return Results(ran, trials, summary, problem, store, changed)
 
 
 def _complete(trials: pd.DataFrame) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
     if own:
-        loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
+        loss += "(" + ",".join(f"{key}{_setting_text(value)}" for key, value in own.items()) + ")"
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
     settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
     part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""
@@ -84,6 +84,13 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
         return Method(loss, cell.positives, cell.negatives, part, settings)
     tuples = cell.tuples if cell.miner is not None or _takes_tuples(cell) else ""
     return Method(loss, "", tuples, part, settings)
+
+
+def _setting_text(value: Any) -> str:
+    """`=0.2`; of settings within a setting ` size 1500, warm_up 20`."""
+    if isinstance(value, Mapping):
+        return " " + ", ".join(f"{key} {each}" for key, each in value.items())
+    return f"={value}"
 
 
 def _takes_tuples(cell: Cell) -> bool:

@@ -35,7 +35,7 @@ TITLE = "What to do"
 BETTER, WORSE = "better", "worse"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
-NAMES = {"given": "of people's labels"}
+NAMES = {"given": "of labels as given"}
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),

@@ -31,6 +31,7 @@ from dml.snapshots.publishing import KEY_DIGITS
 from dml.types import Cell, ScoreKey, value_text
 
 Arrays = dict[str, np.ndarray]
+EMBEDDINGS = "embeddings.npz"
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,7 @@ class Results:
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # of results from a snapshot: what says so, with its commit
     verdicts: Sequence[Verdict] = ()  # on claims; `dml.report.claims` makes them for all studies together
-    data: Path | None = None  # `data/<study>`, which names the packed images
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
-
-    @property
-    def kept(self) -> Path | None:
-        """The folder of `dml.report.analysis.embedded_cells`."""
-        return None if self.store is None else self.store / "report"
 
     @cached_property
     def analyses(self) -> dict[str, Any]:
@@ -263,19 +258,14 @@ class Results:
         keys = self.confirmed_of(cell)["key"].astype(str)
         if self.figures.snapshot is not None:
             return next((key for key in keys if self.figures.sets(figure, key)), None)
-        return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
+        return next((key for key in keys if self.store is not None and self._file(key, EMBEDDINGS).is_file()), None)
 
-    def embeddings(self, key: str, start: bool = False) -> dict[str, np.ndarray]:
+    def embeddings(self, key: str) -> dict[str, np.ndarray]:
         """What a trial saved, and nothing if it saved none.
 
-        `embeddings` (n, D), `labels_fine` and `labels_coarse` (n,), `set` (n,), which names each row's set, and `index`
-        (n,), the image's row in the packed array, which older files lack.
-
-        Parameters
-        ----------
-        start : those of the network before its first step.
+        `embeddings` (n, D), `labels_fine` and `labels_coarse` (n,), and `set` (n,), which names each row's set.
         """
-        return _saved(self._embeddings_file(key, start))
+        return _saved(self._file(key, EMBEDDINGS))
 
     def classes(self, key: str) -> dict[str, np.ndarray]:
         """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
@@ -296,9 +286,6 @@ class Results:
         frame["error"] = frame["error"].fillna("no message was kept").astype(str)
         frame["headline"] = [error.strip().rpartition("\n")[2].strip() for error in frame["error"]]
         return frame
-
-    def _embeddings_file(self, key: str, start: bool = False) -> Path:
-        return self._file(key, f"embeddings{'_start' if start else ''}.npz")
 
     def _file(self, key: str, name: str) -> Path:
         return (self.store or Path()) / "trials" / key / name

@@ -27,9 +27,9 @@ from dml.report.page.markdown import markdown, plain
 from dml.report.results import Results, parsed
 from dml.tracking import FAILED, FINISHED, KILLED, RUNNING, Model, Picture, Run, parameters
 
-STATUS = {"finished": FINISHED, "failed": FAILED, "pruned": KILLED, "interrupted": KILLED, "running": RUNNING}
+STATUS = {"finished": FINISHED, "failed": FAILED, "interrupted": KILLED, "running": RUNNING}
 PARTS = ("mean", "std", "low", "high")
-COUNTED = ("cells", "trials", "finished", "failed", "pruned", "seconds", "training_seconds")  # of summary.json
+COUNTED = ("cells", "trials", "finished", "failed", "seconds", "training_seconds")  # of summary.json
 COMMIT = ("dml.git_commit", "mlflow.source.git.commit")  # tags
 DIGITS = 4  # of a cell's scores, as shares of 1; more would fill the screen, and the trials have them all
 ERROR_LENGTH = 4000  # characters

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import tempfile
+import pickle
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -18,16 +18,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from dml.config import Study
-from dml.files import sha256, sockets_fit
+from dml.files import replacing, sha256
 from dml.own_files import foreign, refusal, replaced
 from dml.papers import paper_claims
 from dml.report import figures
-from dml.report.analysis.embedded_cells import is_made, made
 from dml.report.assembly import overview, study_page
 from dml.report.claims import registered, with_verdicts
 from dml.report.claims_page import Proved, claims_page, theory_page, theory_sections
@@ -43,28 +42,49 @@ from dml.snapshots import snapshots as published
 
 AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
-LISTENER = 32  # bytes of `/pymp-abcdefgh/listener-abcdefgh`
-START_METHOD = "forkserver" if sys.platform == "linux" and sockets_fit(tempfile.gettempdir(), LISTENER) else "spawn"
-"""Not a fork of this process, which would copy the threads' locks of the numeric libraries. A server imports once."""
+
+
+Value = TypeVar("Value")
+VALUE = "value.pickle"
+
+
+def is_made(folder: Path | None, digest: str) -> bool:
+    """Whether `made` has kept something made from inputs of this digest."""
+    return folder is not None and (folder / digest / VALUE).is_file()
+
+
+def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Value]) -> Value:
+    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there.
+
+    Parameters
+    ----------
+    folder : None: nothing is kept. Else only the last digest is.
+    make : called with the folder for its files.
+    """
+    if folder is None:
+        return make(root)
+    own = folder / digest
+    if not is_made(folder, digest):
+        shutil.rmtree(folder, ignore_errors=True)
+        (own / "files").mkdir(parents=True)
+        value = make(own / "files")
+        with replacing(own / VALUE) as temporary:  # last: without it, nothing is kept
+            temporary.write_bytes(pickle.dumps(value))
+    shutil.copytree(own / "files", root, dirs_exist_ok=True)
+    return pickle.loads((own / VALUE).read_bytes())
 
 
 @contextmanager
 def workers(studies: int) -> Iterator[Executor | None]:
     """Processes that draw the pages of so many studies, as many as there are processors; None if they would not pay.
 
-    They import what they need while the caller reads results.
+    They are not forks, which would copy the threads' locks of the numeric libraries.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if studies < MANY or processors == 1:
         yield None
         return
-    most = min(processors, studies, AT_ONCE)
-    context: Any = get_context(START_METHOD)
-    if START_METHOD == "forkserver":
-        context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(most, context) as pool:
-        for _ in range(most):
-            pool.submit(_started)
+    with ProcessPoolExecutor(min(processors, studies, AT_ONCE), get_context("spawn")) as pool:
         try:
             yield pool
         except BaseException:
@@ -77,7 +97,7 @@ class Job:
     """A page to make, or to find where it is kept."""
 
     name: str
-    folder: Path | None  # of `cache.made`
+    folder: Path | None  # of `made`
     digest: str
     results: Results | None  # None: the page is kept
     links: tuple[bool, bool] = (False, False)  # whether there are pages of claims and of theory
@@ -103,10 +123,6 @@ def study_pages(pool: Executor | None, jobs: Sequence[Job], root: Path) -> list[
     longest = sorted(jobs, key=lambda job: -len(job.results.cells) if job.results else 0)
     waiting = {job.name: pool.submit(_page, job, root).result for job in longest if job.results}
     return [waiting.get(job.name, partial(_page, job, root)) for job in jobs]
-
-
-def _started() -> None:
-    """A worker that runs this has imported this file."""
 
 
 def _page(job: Job, root: Path) -> StudyPage:
@@ -149,7 +165,6 @@ def build(
     store: Path = Path("store"),
     out: Path = Path("report"),
     snapshots: Path = Path("docs/results"),
-    data: Path = Path("data"),
     known: Path | None = None,
     progress: Callable[[int], None] | None = None,
     code: str = "",
@@ -161,7 +176,6 @@ def build(
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     snapshots : contains those of studies that were not run here.
-    data : contains `<study>/pack.json` of the studies that show images.
     known : the folder of all studies' files. Beside it is the file of the cases in the index's first table, if there is
         one (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
@@ -185,7 +199,7 @@ def build(
     asked = bool(paper_claims() or any(source.read().compare for source in sources.values()))
     sections = theory_sections()
     links = (asked, bool(sections))
-    folders = {name: (results_root / name, snapshots / name, data / name) for name in names}
+    folders = {name: (results_root / name, snapshots / name) for name in names}
     own = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
     families = _families(names)
     digests = {name: _digest(*(own[other] for other in sorted(families[name]))) for name in names}
@@ -230,8 +244,8 @@ def build(
     return out.resolve() / "index.html"
 
 
-def _loaded(study: Study, store: Path, results: Path, snapshot: Path, data: Path) -> Results:
-    return load(study, results, store, Snapshot(snapshot), data)
+def _loaded(study: Study, store: Path, results: Path, snapshot: Path) -> Results:
+    return load(study, results, store, Snapshot(snapshot))
 
 
 def _theory(
@@ -253,9 +267,9 @@ def _families(names: Sequence[str]) -> dict[str, set[str]]:
     return {name: {name}.union(*(found for found in papers.values() if name in found)) for name in names}
 
 
-def _files(folders: tuple[Path, Path, Path]) -> tuple[Path, ...]:
-    results, snapshot, data = folders
-    return results / "trials.parquet", results / "summary.json", snapshot, data / "pack.json"
+def _files(folders: tuple[Path, Path]) -> tuple[Path, ...]:
+    results, snapshot = folders
+    return results / "trials.parquet", results / "summary.json", snapshot
 
 
 def _inputs(paths: Iterable[Path]) -> list[str]:

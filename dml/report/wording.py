@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from dml.counting import counted
-from dml.miners import skew
 from dml.report.labels import readable, score_label
 from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, p_value, percent
@@ -19,6 +18,7 @@ from dml.report.results import Results, parsed
 from dml.report.verdicts import SIGNS, Verdict
 
 LOGGED = "diagnostics/"
+Number = Callable[[Mapping[str, Any]], float]
 
 
 def is_logged(key: str) -> bool:
@@ -26,11 +26,17 @@ def is_logged(key: str) -> bool:
     return key.startswith(LOGGED)
 
 
-def logged(results: Results, name: str, key: str) -> pd.Series:
-    """A cell's logged numbers by block, as `Results.values`: shares in percent, all others as they are."""
+def logged(results: Results, name: str, key: str, number: Number | None = None) -> pd.Series:
+    """A cell's logged numbers by block, as `Results.values`: shares in percent, all others as they are.
+
+    Parameters
+    ----------
+    number : what all that a trial logged says; None: the number of the key.
+    """
     quantity = key.removeprefix(LOGGED)
+    number = number or partial(_mean_number, quantity=quantity)
     rows = results.confirmed_of(name)
-    values = [_mean_number(parsed(text) or {}, quantity) for text in rows["diagnostics"]]
+    values = [number(parsed(text) or {}) for text in rows["diagnostics"]]
     blocks = rows["split" if results.study.splits > 1 else "seed"].to_numpy()
     return pd.Series(values, index=blocks, dtype=float).dropna().groupby(level=0).mean()
 
@@ -41,19 +47,9 @@ def unit(key: str) -> str:
     return "points" if quantity.endswith("_share") else quantity.replace("_", " ")
 
 
-def _mean_number(diagnostics: dict[str, Any], quantity: str) -> float:
-    if quantity == "eta":
-        return _eta(diagnostics.get("eta_drawn", ()), diagnostics.get("eta_uniform", ()))
+def _mean_number(diagnostics: Mapping[str, Any], quantity: str) -> float:
     value = float(diagnostics.get(quantity, math.nan))
     return 100 * value if quantity.endswith("_share") else value
-
-
-def _eta(drawn: list[float], uniform: list[float]) -> float:
-    """The skew of one trial's negatives; NaN if it counted too few."""
-    try:
-        return skew.estimate_eta(np.array(drawn, float), np.array(uniform, float)).eta
-    except ValueError:
-        return math.nan
 
 
 def text_of(verdict: Verdict) -> str:

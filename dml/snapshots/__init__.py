@@ -4,8 +4,7 @@ A clone shows them without training, and a sweep takes over their trials where t
 
 - `trials.parquet`: one row per trial, with its configuration, and the study as it ran (`dml.snapshots.publishing`).
 - `summary.json`: what ran where: commit, versions, machine, durations, command.
-- `figures.npz` and `pictures-<dataset>.png`, of studies that keep embeddings: the arrays that their figures show, and
-  small pictures for the rows of neighbours, only of datasets that allow it (`dml.snapshots.folder`).
+- `figures.npz`: the scores of each class, and of studies that keep embeddings the arrays that their figures show.
 """
 
 from dml.snapshots.folder import LARGEST, Snapshot, snapshots

@@ -4,9 +4,6 @@ A study's trials as Parquet: what figures, tables and later sweeps need, rounded
 
 The columns are those of the table that a sweep writes, without the names of machines. Keys are cut to 20 of their 64
 digits. Curves contain the objective only, and at most 20 points unless a search may compare them.
-
-A study of a thousand cells is thinned further: settings have four digits, tuning trials have no score but their
-objective, and what trials log is left out.
 """
 
 from __future__ import annotations
@@ -35,13 +32,12 @@ KEY_DIGITS = 20
 POINTS = 20  # of a curve
 
 
-def rounded_trials(study: Study, trials: pd.DataFrame, thin: bool = False) -> pd.DataFrame:
+def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     """The finished trials of a study's cells, in the order of the cells.
 
     Parameters
     ----------
     trials : the content of `trials.parquet`.
-    thin : as a large study is written.
     """
     scores = sorted(filter(ScoreKey.is_spelt, trials))
     used = [key for key in scores if trials[key].notna().any()]
@@ -52,7 +48,7 @@ def rounded_trials(study: Study, trials: pd.DataFrame, thin: bool = False) -> pd
     known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
     split = [name for name in ("split",) if name in trials]
     known = known.sort_values(["_cell", *split, "_phase", "number"])[[*others, *used]]
-    rows = [_row(study, cells[row["cell"]], row, used, thin) for row in known.to_dict("records")]
+    rows = [_row(study, cells[row["cell"]], row, used) for row in known.to_dict("records")]
     frame = pd.DataFrame(rows, columns=known.columns)
     frame.attrs[ATTRIBUTE] = trials.attrs.get(ATTRIBUTE) or record(study)
     return frame
@@ -64,15 +60,13 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(temporary, index=False, compression="zstd", compression_level=19, write_statistics=False)
 
 
-def _row(study: Study, cell: Cell, row: Mapping[str, Any], used: list[str], thin: bool) -> dict[str, Any]:
+def _row(study: Study, cell: Cell, row: Mapping[str, Any], used: list[str]) -> dict[str, Any]:
     tunes, objective = row["phase"] == "tune", _objective(study, cell, row["phase"])
     row = {**row, "curve": row["curve"] or "[]", "diagnostics": row["diagnostics"] or "{}"}
-    row = _thinned(study, row) if thin else row
     logged = {} if tunes else json.loads(row["diagnostics"])
-    kept = {objective} if thin and tunes else used
     return {
         **row,
-        **{key: _score(key, row[key]) if key in kept else None for key in used},
+        **{key: _score(key, row[key]) for key in used},
         "key": str(row["key"])[:KEY_DIGITS],
         "started": row["started"] or "",
         "seconds": _digits(float(row["seconds"]), 3),
@@ -82,27 +76,14 @@ def _row(study: Study, cell: Cell, row: Mapping[str, Any], used: list[str], thin
     }
 
 
-def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial without what only a small snapshot can contain."""
-    settings = {name: _digits(value, 4) for name, value in json.loads(row["settings"]).items()}
-    first = row["phase"] == "confirm" and row["number"] == 0
-    return {
-        **row,
-        "settings": json.dumps(settings, separators=(",", ":")),
-        "started": row["started"] if first else "",
-        "curve": row["curve"] if len(json.loads(row["curve"])) > 1 else "[]",
-        "diagnostics": "{}",
-    }
-
-
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
-    compared = study.search.early_stopping != "none" or stops_at_best(study.search, row["phase"])
+    compared = stops_at_best(study.search, row["phase"])
     if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])
     points = [[step, {key: scores[key]}] for step, scores in json.loads(row["curve"]) if key in scores]
-    if compared and row["phase"] == "tune":
+    if compared:
         return points
     step = max(1, -(-len(points) // POINTS))
     kept = points[::-1][::step][::-1]  # with the last point
@@ -170,9 +151,7 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
     rounded = rounded_trials(study, trials)
-    if (size := _trial_bytes(rounded)) > LARGEST:
-        rounded = rounded_trials(study, trials, thin=True)
-        size = _trial_bytes(rounded)
+    size = _trial_bytes(rounded)
     content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
     described = json.dumps(content, indent=2) + "\n"
     size += len(described.encode())
@@ -248,10 +227,9 @@ def _written(write: Callable[[Path], None]) -> int:
 def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
     drawn = _bytes(arrays)
     if text + drawn > LARGEST:
-        fewer = "; let report.cells name fewer cells, or lower report.queries or report.neighbors" if drawn else ""
         raise ValueError(
             f"{study.name}: its snapshot would have {text + drawn:,} bytes ({text:,} of trials, {drawn:,} of figures); "
-            f"at most {LARGEST:,} are allowed{fewer}"
+            f"at most {LARGEST:,} are allowed"
         )
 
 

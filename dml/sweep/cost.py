@@ -18,6 +18,7 @@ import torch
 
 from dml import models
 from dml.config import Study
+from dml.config.for_use import comparable, for_use
 from dml.counting import counted
 from dml.data import splits
 from dml.sweep.execution import cluster
@@ -26,14 +27,15 @@ from dml.sweep.inputs.rates import Rates
 from dml.sweep.inputs.vectors import bytes_to_store, stored_trainings
 from dml.sweep.plan.keys import canonical
 from dml.sweep.plan.plan import Plan
-from dml.sweep.plan.space import strategy_of
-from dml.sweep.retention import kept_by_best, policy
+from dml.sweep.plan.space import tuning_trials
+from dml.sweep.retention import SMALL
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.trials import Outcome, TrialStore
 from dml.sweep.timing import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.training.data import describe
 from dml.training.frozen.opening import find_features
 from dml.training.frozen.recipe import describe_model
+from dml.types import TUNING_SEED
 
 LONG = 3600.0  # seconds above which a study is called long
 AROUND = 60.0  # seconds of a run beside its trials (docs/benchmarks/commands.md)
@@ -55,8 +57,6 @@ class Estimate:
     bytes: int  # of packed images, features and kept models that are yet to be written, as far as known
     models: int  # that are kept
     features: int = 0  # bytes of stored features and activations among them
-    steps: int = 0  # of all tuning trials
-    whole_steps: int = 0  # the same without early stopping
 
     @property
     def trials(self) -> int:
@@ -73,11 +73,7 @@ class Estimate:
         left = self.trials - self.stored
         stored = f", {self.stored} of them done already" if self.stored else ""
         cells, trials = counted(self.cells, "cell"), counted(self.trials, "trial")
-        halved = ""
-        if self.steps < self.whole_steps:
-            share = self.steps / self.whole_steps
-            halved = f", in {self.steps:,} of {self.whole_steps:,} steps ({share:.0%}) by early stopping"
-        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming} to confirm){stored}"
+        work = f"{cells}, {trials} ({self.tuning} to tune, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
         features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
@@ -135,8 +131,8 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    strategies, seeds = [strategy_of(study, cell) for cell in cells], len(study.seeds) * study.splits
-    tuning = [strategy.trials * study.splits if strategy else 0 for strategy in strategies]
+    seeds = len(study.seeds) * study.splits
+    tuning = [tuning_trials(study, cell) * study.splits for cell in cells]
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, snapshot_outcomes) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -144,15 +140,10 @@ def estimate(
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
-    whole = [tune * spec.training.steps for tune, spec in zip(tuning, found, strict=True)]
-    pairs = zip(strategies, found, strict=True)
-    steps = [own.steps(spec.training.steps) * study.splits if own else 0 for own, spec in pairs]
     if costs:
-        shares = [own / most if most else 1.0 for own, most in zip(steps, whole, strict=True)]
-        work = zip(costs, tuning, shares, strict=True)
-        mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
+        mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
-    kept = kept_models(study, manifests)
+    kept, kept_bytes = kept_models(study, manifests)
     features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
     return Estimate(
         study.name,
@@ -164,11 +155,9 @@ def estimate(
         slots=slots,
         trial_seconds=mean,
         basis=basis,
-        bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
-        models=kept.models,
+        bytes=kept_bytes + sum(map(bytes_to_pack, manifests.values())) + features,
+        models=kept,
         features=features,
-        steps=sum(steps),
-        whole_steps=sum(whole),
     )
 
 
@@ -183,7 +172,7 @@ def is_prepared(study: Study, root: Path) -> bool:
         (splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
         for cell in study.cells()
         for split in range(study.splits)
-        for phase, seeds in (("confirm", study.seeds), ("tune", [study.search.seed]))
+        for phase, seeds in (("confirm", study.seeds), ("tune", [TUNING_SEED]))
         for seed in seeds
     ]
     try:
@@ -220,19 +209,8 @@ def _stored(
     return ended
 
 
-@dataclass(frozen=True)
-class KeptModels:
-    """What `resources.keep_models` means for a study."""
-
-    policy: str  # `best`, `cells` or `all`
-    models: int  # that stay when the sweep ends
-    bytes_each: int  # of the largest one
-    bytes: int  # of all that stay
-    peak_bytes: int  # before the others are deleted: one for each cell and seed
-
-
-def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> KeptModels:
-    """Estimate the models that a study will keep. Builds each network without memory for its weights.
+def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+    """How many models a study will keep, and their bytes (`dml.sweep.retention`), without memory for any weights.
 
     Parameters
     ----------
@@ -242,20 +220,16 @@ def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> Kep
     ------
     ValueError : a network cannot be built for these images, or a file of its weights is missing.
     """
-    cells, trained = study.cells(), len(study.seeds) * study.splits
+    cells = study.cells()
     sizes = []
     for cell in cells:
         training = spec_of(study, cell, manifests[cell.dataset]).training
         network = describe_model(training, manifests[cell.dataset])["network"]
         sizes.append(_bytes(canonical(models.find(training.backbone).without_weights(network))))
-    each = max(sizes)
-    chosen = policy(study, sum(sizes) * study.splits)
-    number, total = {
-        "best": (best := len(kept_by_best(cells)), best * each),
-        "cells": (len(cells) * study.splits, sum(sizes) * study.splits),
-        "all": (len(cells) * trained, sum(sizes) * trained),
-    }[chosen]
-    return KeptModels(chosen, number, each, total, sum(sizes) * trained)
+    if sum(sizes) * study.splits <= SMALL:
+        return len(cells) * study.splits, sum(sizes) * study.splits
+    groups = for_use(cells) or list(comparable(cells).values())
+    return len(groups), len(groups) * max(sizes)
 
 
 @cache

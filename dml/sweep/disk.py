@@ -1,8 +1,8 @@
 """What the store contains that no study refers to any more, and how many bytes of models a study will keep.
 
-A study refers to a trial if it is in `pipelines/studies` or `results`, and its results, its snapshot or its
-last sweep (`store/sweeps/<study>.keys`) name the trial. Only what has the form of `dml`'s own is listed, and raw files
-never: others may be a user's own.
+A study refers to a trial if it is in `pipelines/studies` or `results`, and its results or its snapshot name the trial.
+Only what has the form of `dml`'s own is listed, and raw files never: others may be a user's own. Nothing of a storage
+is listed, which other machines may use.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import read_json, study_files
 from dml.snapshots import snapshots
-from dml.sweep.retention import MODEL, dropped, is_locked
+from dml.sweep.retention import MODEL, TABLE, dropped, is_locked
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
-from dml.sweep.store.mirror import known_keys
-from dml.sweep.store.remote import Remote
-from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 KEY = re.compile(r"[0-9a-f]{64}")  # of a trial
-ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
-JOURNAL = (".journal", ".journal.unreadable")  # of searches; earlier versions kept them
+ENDING = re.compile(r"\.(json|live|lock|mlflow)$")  # of a sweep's files: studies may have dots
+OLD = (".journal", ".journal.unreadable", ".keys", ".models")  # what earlier versions kept of sweeps
 USED = "used.json"  # which trained networks the last audit of a study used
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
@@ -44,16 +41,15 @@ class Unreferenced:
 
     path: Path
     bytes: int
-    age_seconds: float | None  # since its newest file was written; None: by another machine's clock
+    age_seconds: float  # since its newest file was written
     why: str
-    storage: str = ""  # the URI, if it is there and not on this disk; `path` is then below that
 
 
 def unreferenced(project: Path) -> list[Unreferenced]:
     """What no study refers to, largest first.
 
-    Where it cannot be said what a study refers to, nothing of that kind is listed: trials if a study ran with a version
-    of `dml` that did not record them and its results are gone; packed data if a study cannot be read; features if the
+    Where it cannot be said what a study refers to, nothing of that kind is listed: trials while a sweep runs or is
+    interrupted, and if a study ran whose table is gone; packed data if a study cannot be read; features if the
     outputs of a study with frozen features are gone.
 
     Parameters
@@ -68,7 +64,6 @@ def unreferenced(project: Path) -> list[Unreferenced]:
     whole = {path for path, _ in found}
     found = [(path, why) for path, why in found if whole.isdisjoint(path.parents)]
     entries = [entry for path, why in found if (entry := _entry(path, why)) is not None]
-    entries += _stored(project)
     return sorted(entries, key=lambda entry: (-entry.bytes, str(entry.path)))
 
 
@@ -83,10 +78,6 @@ def remove(entries: Iterable[Unreferenced]) -> int:
     """
     freed = 0
     for entry in entries:
-        if entry.storage:
-            Remote(entry.storage).delete(entry.path.as_posix())
-            freed += entry.bytes
-            continue
         if _is_running(entry.path) or not entry.path.exists():
             continue
         store = next(folder for folder in entry.path.parents if folder.name == "store")
@@ -109,62 +100,49 @@ def studies_of(project: Path) -> set[str]:
     return files | {path.parent.name for path in (project / "results").glob("*/trials.parquet")}
 
 
-def _stored(project: Path) -> Iterator[Unreferenced]:
-    """Trials in the studies' storages. A storage that cannot be read is named, and lists nothing."""
-    for storage in storages_of(project / "pipelines/studies"):
-        try:
-            found = list(unreferenced_there(storage))
-        except (OSError, ValueError) as error:
-            print(error, file=sys.stderr)
-            continue
-        own = _own_keys(project)  # after the trials: a sweep writes a key before its trial begins
-        for key, size in found:
-            if key in own:
-                continue
-            yield Unreferenced(Path(TRIALS, key), size, None, "no sweep that used this storage refers to it", storage)
-
-
-def _own_keys(project: Path) -> set[str]:
-    """All keys that this project's sweeps and results name."""
-    keys = set().union(*known_keys(project / "store").values())
-    for path in (project / "results").glob("*/trials.parquet"):
-        keys |= set(pd.read_parquet(path, columns=["key"])["key"])
-    return keys
+def _sweep_runs(project: Path) -> bool:
+    return any(is_locked(path) for path in (project / "store/sweeps").glob("*.lock"))
 
 
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
-    # Before the keys are read: a sweep writes a key before its trial begins.
-    folders = sorted(path for path in (project / "store/trials").glob("*") if KEY.fullmatch(path.name))
-    studies, known = studies_of(project), known_keys(project / "store")
-    results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
+    """Trials that no table names.
+
+    None while a sweep runs, or where one was interrupted: its table may lack the last ones.
+    """
+    tables = {path.parent.name: path for path in (project / "results").glob(f"*/{TABLE}")}
     kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
-    ran = {path.stem for path in (project / "store/sweeps").glob("*.json")}
-    if (ran & studies) - {*known, *results, *kept}:
+    ran, studies = {path.stem for path in (project / "store/sweeps").glob("*.json")}, studies_of(project)
+    open_sweeps = sorted(path.stem for path in (project / "store/sweeps").glob("*.live") if path.stem in studies)
+    if open_sweeps:
+        names = " ".join(open_sweeps)
+        print(
+            f"no trial is listed: sweeps have not ended (dml run {names}, or delete their tables in store/sweeps)",
+            file=sys.stderr,
+        )
+    if open_sweeps or _sweep_runs(project) or (ran & studies) - {*tables, *kept}:
         return
-    keys = {key for study in known if study in studies for key in known[study]}
-    for path in results.values():
-        keys |= set(pd.read_parquet(path, columns=["key"])["key"])
+    named: set[str] = set()
+    for path in tables.values():
+        named |= set(pd.read_parquet(path, columns=["key"])["key"])
     prefixes = {key for study in kept.keys() & studies for key, _ in kept[study].outcomes()}
     digits = len(next(iter(prefixes), ""))
-    for folder in folders:
-        if folder.name not in keys and folder.name[:digits] not in prefixes and not _is_running(folder):
-            gone = sorted(study for study in known if folder.name in known[study])
+    for folder in sorted(path for path in (project / "store/trials").glob("*") if KEY.fullmatch(path.name)):
+        if folder.name not in named and folder.name[:digits] not in prefixes and not _is_running(folder):
             done = any((folder / name).is_file() for name in OUTCOMES)
-            what = "a trial" if done else "an unfinished trial"
-            yield folder, f"{what} of {', '.join(gone)}, which is gone" if gone else f"{what} that no study refers to"
+            yield folder, f"{'a' if done else 'an unfinished'} trial that no study refers to"
 
 
 def _models(project: Path) -> Iterator[tuple[Path, str]]:
     """Models that a sweep could not delete, because another one was running."""
-    store = TrialStore(project / "store")
+    store, results = TrialStore(project / "store"), project / "results"
+    if _sweep_runs(project):
+        return
     try:
-        needed = needed_keys(
-            studies_that_start(project / "pipelines/studies"), InitFromFinder(project / "results", store.root)
-        )
+        needed = needed_keys(studies_that_start(project / "pipelines/studies"), InitFromFinder(results, store.root))
     except ConfigError:
         return
-    for key in dropped(store, needed):
-        yield project / "store" / TRIALS / key / MODEL, "a model that no study keeps (resources.keep_models)"
+    for key in sorted(dropped(store, results, needed)):
+        yield project / "store" / TRIALS / key / MODEL, "a model that no study keeps"
 
 
 def _packed(project: Path) -> Iterator[tuple[Path, str]]:
@@ -204,11 +182,11 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
-    """What sweeps of studies that are gone left: journals, lists and tables of trials."""
+    """What sweeps of studies that are gone left: its state and its table of trials."""
     studies = studies_of(project)
     for path in sorted((project / "store/sweeps").glob("[!.]*")):
-        if path.name.endswith(JOURNAL):
-            yield path, "the journal of a search, which is rebuilt from its trials"
+        if path.name.endswith(OLD):
+            yield path, "of an earlier version of dml, which kept it beside the tables of trials"
             continue
         study = ENDING.sub("", path.name)
         if study not in (path.name, *studies) and path.suffix != ".lock":
@@ -225,7 +203,7 @@ def _audits(project: Path) -> Iterator[tuple[Path, str]]:
         names = read_json(used) or []
         for folder in sorted(set(used.parent.iterdir()) - {used, *(used.parent / name for name in names)}):
             entry = _entry(folder, "trained for an audit of labels or settings that have changed since")
-            if entry is not None and (entry.age_seconds or 0) > time.time() - used.stat().st_mtime:  # not begun since
+            if entry is not None and entry.age_seconds > time.time() - used.stat().st_mtime:  # not begun since
                 yield folder, entry.why
 
 

@@ -1,47 +1,36 @@
-"""Which trained models stay on disk: `resources.keep_models`.
+"""Which trained models stay on disk. The tables of trials decide, so nothing else has to be recorded.
 
-- `all`: those of all confirmed trials.
-- `cells`: that of each cell's best seed, by the objective on the first evaluated set. This decides no score: a cell's
-  scores are means over all seeds.
-- `best`: that of the best cell of each dataset, by validation score, with labels as given; of a study without such
-  labels (`dml.config.for_use`), of each dataset and noise level.
+Of each study stays the model of each cell's best seed, by the objective on the first evaluated set, if one model a cell
+takes at most 2 GiB. This decides no score: a cell's scores are means over all seeds. Otherwise the model of the best
+cell of each dataset stays, by validation score, with labels as given; of a study without such labels
+(`dml.config.for_use`), of each dataset and noise level. Models that another study starts from stay too.
 
-A finished trial counts as done without its model. A sweep writes which models its study keeps and drops
-(`store/sweeps/<study>.models`) when it ends, and every ten minutes for the cells that are confirmed, so that the
-disk need not hold all at once. Then it deletes those that some study drops and none keeps or starts from. A killed
-deletion is completed by the next one.
-
-Lets the trials of a study whose models are missing run again, for `keep_models: all` or another's `init_from`.
-
-python -m dml.sweep.retention STUDY
+A finished trial counts as done without its model. A sweep deletes models when it ends, and every ten minutes those of
+the cells that are confirmed, so that the disk need not hold all at once. It deletes none of a storage, which other
+machines may use. A killed deletion is completed by the next one.
 """
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import json
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
-from dml.config import Study, load_study
-from dml.config.for_use import comparable, for_use
-from dml.files import Locked, locked, read_json, write_text
-from dml.sweep.plan.cells import Job
-from dml.sweep.plan.plan import Plan
-from dml.sweep.store.mirror import MODELS_SUFFIX, known_keys
-from dml.sweep.store.storages import models_of_others
-from dml.sweep.store.trials import FINISHED, TRIALS, TrialStore, only_sweep
-from dml.types import Cell
+from dml.config.for_use import as_given
+from dml.files import Locked, locked
+from dml.sweep.store.init_from import validation_scores
+from dml.sweep.store.trials import FINISHED, TrialStore
+from dml.types import NoiseLevel
 
-SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
+SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay
 DELETED = ".model.deleted"
 MODEL = "model"
+TABLE = "trials.parquet"
+COLUMNS = ("key", "cell", "split", "phase", "status", "objective", "dataset", "noise", "rate")
 
 
 def model_folder(store: TrialStore, key: str) -> Path:
@@ -49,152 +38,96 @@ def model_folder(store: TrialStore, key: str) -> Path:
     return store.folder(key) / MODEL
 
 
-def policy(study: Study, total: float) -> str:
-    """The study's `keep_models`: by default `cells` if one model per cell takes up to `SMALL` bytes, else `best`.
-
-    Parameters
-    ----------
-    total : the bytes of one model per cell.
-    """
-    return study.resources.keep_models or ("cells" if total <= SMALL else "best")
-
-
-def best_model(plan: Plan) -> Job | None:
-    """The trial whose model is the study's best one; None if it has no model with labels as given.
-
-    Of the first cell by validation score with a model, of the first dataset.
-    """
-    return next(iter(_best_models(plan, for_use(plan.cells)[:1], plan.ranking())), None)
-
-
-def kept_by_best(cells: Sequence[Cell]) -> list[list[int]]:
-    """The groups of cells, by their places, of which `best` keeps one model each."""
-    return for_use(cells) or list(comparable(cells).values())
-
-
-def _best_models(plan: Plan, groups: Iterable[Sequence[int]], ranked: Sequence[int]) -> Iterator[Job]:
-    """Of each group of cells, the best seed of the first one in the ranking of states with a model."""
-    for group in groups:
-        jobs = (_best_seed(plan, index) for index in ranked if index // plan.study.splits in group)
-        yield from itertools.islice((job for job in jobs if job is not None), 1)
-
-
-def record(plan: Plan, needed: Iterable[str] = ()) -> int:
-    """Write which models the study keeps and drops, of the cells that are confirmed with all seeds; how many it keeps.
-
-    Parameters
-    ----------
-    needed : keys of trials that other studies start from; those of this study are kept.
-    """
-    complete = [i for i, state in enumerate(plan.states) if state.confirmed and state.done]
-    present = [job for index in complete for job in _with_model(plan, index)]
-    sizes = [_size(plan.store, job.key) for job in present]
-    chosen = policy(plan.study, len(plan.states) * sum(sizes) / max(1, len(sizes)))
-    if chosen == "all":
-        kept = present
-    elif chosen == "cells":
-        kept = [job for index in complete if (job := _best_seed(plan, index)) is not None]
-    else:
-        kept = list(_best_models(plan, kept_by_best(plan.cells), [i for i in plan.ranking() if i in complete]))
-    own = {job.key for index in complete for job, _ in plan.states[index].finished()}
-    keep = {job.key for job in kept} | (own & set(needed))
-    drop = own - keep
-    content = {"policy": chosen, "keep": sorted(keep), "drop": sorted(drop)}
-    write_text(_record_path(plan.store, plan.study.name), json.dumps(content, indent=1))
-    return len(keep)
-
-
-def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
-    """The keys of the trials whose models exist although no study keeps or needs them.
-
-    A study keeps the models of trials about which it has not decided: a sweep decides when it ends. Sweeps of other
-    stores count too where this one has a storage.
-    """
-    folder, keep, drop = store.root / "sweeps", set(needed), set()
-    undecided = known_keys(store.root)
-    for path in sorted(folder.glob(f"*{MODELS_SUFFIX}")):
-        content = read_json(path) or {}
-        own = set(content.get("drop", ()))
-        drop |= own
-        keep |= set(content.get("keep", ()))
-        study = path.name.removesuffix(MODELS_SUFFIX)
-        undecided[study] = undecided.get(study, set()) - own
-    keep |= set().union(*undecided.values())
-    if store.remote is not None and drop - keep:
-        keep |= models_of_others(store.remote, store.root)
-    return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir() or store.files_there(key, MODEL)]
-
-
-def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) -> tuple[int, int]:
-    """Delete the models that no study keeps or needs. Call it only while holding the sweep's lock.
-
-    Does nothing while another study's sweep runs in the same store: it has not decided yet what it keeps. Its own end
-    deletes them.
-
-    Parameters
-    ----------
-    study : the one whose sweep ends.
-    needed : keys of trials whose models are needed in any case.
-
-    Returns
-    -------
-    The number of deleted models, and their bytes.
-    """
-    others = [path for path in (store.root / "sweeps").glob("*.lock") if path.stem != study]
-    if any(is_locked(path) for path in others):
-        return 0, 0
-    for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
-        shutil.rmtree(left, ignore_errors=True)
-    count = size = 0
-    for key in dropped(store, needed):
-        size += _size(store, key)
-        count += 1
-        delete_model(store, key)
-    return count, size
-
-
-def delete_model(store: TrialStore, key: str) -> None:
-    """Delete a trial's model, here and in the cluster's storage. A reader sees all of it or nothing."""
-    away = store.folder(key) / DELETED
-    shutil.rmtree(away, ignore_errors=True)
-    with suppress(FileNotFoundError):
-        model_folder(store, key).rename(away)
-    shutil.rmtree(away, ignore_errors=True)
-    store.delete_remote(key, MODEL)
-
-
-def missing(plan: Plan) -> int:
-    """How many finished confirmations have no model here although the study says `keep_models: all`."""
-    if plan.study.resources.keep_models != "all":
-        return 0
-    return sum(len(plan.states[i].finished()) - len(_with_model(plan, i)) for i in range(len(plan.states)))
-
-
-def _best_seed(plan: Plan, index: int) -> Job | None:
-    """The cell's trial with the highest objective among those with a model, the first one in a tie."""
-    present = {job.key for job in _with_model(plan, index)}
-    pairs = [pair for pair in plan.states[index].finished() if pair[0].key in present]
-    return max(pairs, key=lambda pair: pair[1].scores[plan.objective(pair[0])])[0] if pairs else None
-
-
-def _with_model(plan: Plan, index: int) -> list[Job]:
-    found = (job for job, _ in plan.states[index].finished())
-    return [job for job in found if has_model(plan.store, job.key)]
-
-
 def has_model(store: TrialStore, key: str) -> bool:
     """Whether a trial's model is on this disk, or in the listed storage."""
     return (model_folder(store, key) / "model.json").is_file() or f"{MODEL}/model.json" in store.files_there(key, MODEL)
 
 
-def _record_path(store: TrialStore, study: str) -> Path:
-    return store.root / "sweeps" / f"{study}{MODELS_SUFFIX}"
+def best_model(trials: pd.DataFrame, store: TrialStore) -> str | None:
+    """The key of the trial whose model is a study's best one; None if it has no model with labels as given.
+
+    Of the first cell by validation score with a model, of the first dataset.
+    """
+    if not as_given(_levels(trials)):
+        return None
+    rows = _best_models(trials, store)
+    return next(iter(rows.loc[rows["dataset"] == trials["dataset"].iloc[0], "key"]), None)
 
 
-def _size(store: TrialStore, key: str) -> int:
-    """The bytes of a trial's model, here or in the listed storage."""
-    here = sum(path.stat().st_size for path in model_folder(store, key).rglob("*") if path.is_file())
-    return here or sum(store.files_there(key, MODEL).values())
+def kept_models(trials: pd.DataFrame, store: TrialStore) -> set[str]:
+    """The keys of a study's trials whose models stay.
+
+    Parameters
+    ----------
+    trials : all of the study, as in `trials.parquet`.
+    """
+    rows = _best_seeds(trials, store)
+    sizes = [_size(store, key) for key in rows["key"]]
+    cells = len(trials.drop_duplicates(_of_cell(trials)))
+    is_small = cells * sum(sizes) <= SMALL * max(1, len(sizes))
+    return set((rows if is_small else _best_models(trials, store))["key"])
+
+
+def dropped(
+    store: TrialStore, results: Path, needed: Iterable[str] = (), running: Mapping[str, pd.DataFrame] | None = None
+) -> set[str]:
+    """The keys of the trials whose models are here although no table keeps them.
+
+    What an interrupted sweep has confirmed stays: it has not ended, so it has not chosen.
+
+    Parameters
+    ----------
+    results : the folder with the results of all studies.
+    needed : keys of trials that other studies start from.
+    running : by a study's name, the table of its sweep, in place of those that are written.
+    """
+    written = {path.parent.name: _read(path) for path in results.glob(f"*/{TABLE}")}
+    named: set[str] = set()
+    kept = set(needed)
+    for trials in {**written, **(running or {})}.values():
+        if len(trials):
+            named |= set(_confirmed(trials)["key"])
+            kept |= kept_models(trials, store)
+    for path in store.root.glob(f"sweeps/*.live/{TABLE}"):
+        if path.parent.stem not in (running or {}):
+            kept |= set(_read(path)["key"])
+    return {key for key in named - kept if model_folder(store, key).is_dir()}
+
+
+def delete_dropped(
+    store: TrialStore, results: Path, study: str, trials: pd.DataFrame, needed: Iterable[str] = ()
+) -> tuple[int, int]:
+    """Delete the models that no table keeps. Call it only while holding the sweep's lock.
+
+    Does nothing while another study's sweep runs in the same store: it has not chosen yet. Its own end deletes them.
+
+    Parameters
+    ----------
+    trials : of the study, of cells that are confirmed.
+    results, needed : as `dropped` takes them.
+
+    Returns
+    -------
+    The number of deleted models, and their bytes.
+    """
+    if any(is_locked(path) for path in store.root.glob("sweeps/*.lock") if path.stem != study):
+        return 0, 0
+    for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
+        shutil.rmtree(left, ignore_errors=True)
+    size, keys = 0, dropped(store, results, needed, {study: trials})
+    for key in sorted(keys):
+        size += _size(store, key)
+        delete_model(store, key)
+    return len(keys), size
+
+
+def delete_model(store: TrialStore, key: str) -> None:
+    """Delete a trial's model. A reader sees all of it or nothing."""
+    away = store.folder(key) / DELETED
+    shutil.rmtree(away, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        model_folder(store, key).rename(away)
+    shutil.rmtree(away, ignore_errors=True)
 
 
 def is_locked(path: Path) -> bool:
@@ -206,55 +139,44 @@ def is_locked(path: Path) -> bool:
         return True
 
 
-RESULT = "result.json"
-SET_ASIDE = "result.without-model.json"
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_parquet(path, columns=[name for name in pq.read_schema(path).names if name in COLUMNS])
 
 
-def set_aside(study: str, results: Path, store: Path, storage: str | None = None) -> int:
-    """Set the outcomes of a study's confirmed trials without a model aside, so that its next sweep trains them.
-
-    The same settings, seed and versions give the same weights again. A model that only the storage has is not missing.
-
-    Parameters
-    ----------
-    storage : the study's `resources.storage`, whose outcomes are set aside too.
-
-    Returns
-    -------
-    The number of trials.
-
-    Raises
-    ------
-    ValueError : the study has no results.
-    RuntimeError : its sweep is running.
-    StorageError : the storage cannot be used.
-    """
-    path = results / study / "trials.parquet"
-    if not path.is_file():
-        raise ValueError(f"study {study!r} has no results: run it first: dml run {study}")
-    trials, place, count = pd.read_parquet(path), TrialStore(store, storage).look(), 0
-    with only_sweep(store, study):
-        for key in trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]["key"]:
-            if has_model(place, key):
-                continue
-            count += 1
-            outcome = place.folder(key) / RESULT
-            if outcome.is_file():
-                outcome.replace(outcome.with_name(SET_ASIDE))
-            if place.remote is not None and (content := place.remote.read(f"{TRIALS}/{key}/{RESULT}")) is not None:
-                place.remote.write(f"{TRIALS}/{key}/{SET_ASIDE}", content)
-                place.remote.delete_file(f"{TRIALS}/{key}/{RESULT}")
-    return count
+def _confirmed(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study")
-    name = parser.parse_args().study
-    try:
-        storage = load_study(Path("pipelines/studies") / f"{name}.yaml").resources.storage
-        number = set_aside(name, Path("results"), Path("store"), storage)
-    except (ValueError, RuntimeError, OSError) as error:
-        sys.exit(f"error: {error}")
-    command = f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{name}"
-    print(f"{name}: {number} trials will run again. Set resources.keep_models, then: {command}")
+def _of_cell(trials: pd.DataFrame) -> list[str]:
+    """The columns that identify a cell on a class split."""
+    return ["cell", *({"split"} & set(trials.columns))]
+
+
+def _levels(trials: pd.DataFrame) -> list[NoiseLevel]:
+    return [NoiseLevel(*pair) for pair in zip(trials["noise"], trials["rate"], strict=True)]
+
+
+def _best_seeds(trials: pd.DataFrame, store: TrialStore) -> pd.DataFrame:
+    """Of each cell and class split, the row of the highest objective with a model, the first one in a tie."""
+    rows = _confirmed(trials)
+    rows = rows[[has_model(store, key) for key in rows["key"]]]
+    return rows.sort_values("objective", ascending=False, kind="stable").drop_duplicates(_of_cell(rows)).sort_index()
+
+
+def _best_models(trials: pd.DataFrame, store: TrialStore) -> pd.DataFrame:
+    """Of each dataset, or dataset and noise level, the best seed of the first cell by validation score with a model."""
+    rows, given = _best_seeds(trials, store), as_given(_levels(trials))
+    rows = rows.assign(level=["" if level in given else str(level) for level in _levels(rows)])
+    if given:
+        rows = rows[rows["level"] == ""]
+    if ranking := list(validation_scores(trials[trials["status"] == FINISHED]).index):
+        rows = rows[rows["cell"].isin(ranking)].sort_values(
+            "cell", key=lambda cells: cells.map(ranking.index), kind="stable"
+        )
+    return rows.drop_duplicates(["dataset", "level"])
+
+
+def _size(store: TrialStore, key: str) -> int:
+    """The bytes of a trial's model, here or in the listed storage."""
+    here = sum(path.stat().st_size for path in model_folder(store, key).rglob("*") if path.is_file())
+    return here or sum(store.files_there(key, MODEL).values())

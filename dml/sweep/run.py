@@ -25,7 +25,6 @@ import pandas as pd
 
 from dml import discovery, models
 from dml.config import ConfigError, Study
-from dml.config.for_use import for_use
 from dml.counting import counted
 from dml.files import replacing, write_text
 from dml.sweep.execution import cluster, rendezvous
@@ -39,10 +38,10 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import LiveTable, summarize, trials_frame
-from dml.sweep.retention import MODEL, best_model, delete_dropped, missing, record
+from dml.sweep.retention import MODEL, best_model, delete_dropped
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, starts_of, studies_that_start
-from dml.sweep.store.mirror import References, mirrored
-from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome, TrialStore, only_sweep
+from dml.sweep.store.remote import SLOW_SECONDS
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
@@ -61,16 +60,9 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
     summary |= {"untrained_by_noise": by_noise} if by_noise else {}
-    if (best := best_model(plan)) is not None:
-        plan.store.pull_folder(best.key, MODEL)
-        summary["model"] = best.key
-    elif plan.study.resources.register_as is not None and not for_use(plan.cells):
-        print(
-            f"{plan.study.name}: no model is registered as {plan.study.resources.register_as!r}: all were trained on "
-            "labels that were made wrong on purpose. Add the rate 0 to `noise`",
-            file=sys.stderr,
-            flush=True,
-        )
+    if (best := best_model(frame, plan.store)) is not None:
+        plan.store.pull_folder(best, MODEL)
+        summary["model"] = best
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
@@ -78,56 +70,48 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
 
 
 class Tidying:
-    """Deletes the models that no study keeps, while a sweep runs and when it ends.
+    """Deletes the models that no table keeps, while a sweep runs and when it ends.
 
     Parameters
     ----------
     plan : the sweep's.
-    starts : finds the trials whose models other studies start from.
+    results : the folder with the results of all studies.
     studies : the folder of all studies; None: no other study starts from a model.
     """
 
-    def __init__(self, plan: Plan, starts: InitFromFinder, studies: Path | None):
-        self._plan, self._starts, self._studies = plan, starts, studies
+    def __init__(self, plan: Plan, results: Path, studies: Path | None):
+        self._plan, self._results, self._studies = plan, results, studies
         self._last = time.monotonic()
 
-    def now_and_then(self) -> None:
+    def throttled(self) -> None:
         """Delete models of confirmed cells, at most every `TIDY_SECONDS`."""
         if time.monotonic() - self._last >= TIDY_SECONDS:
             self._tidy(ended=False)
             self._last = time.monotonic()
 
     def end(self) -> None:
-        """Delete models once the results are written, and print what `keep_models: all` lacks."""
-        kept, count, size = self._tidy(ended=True)
-        name, lacking = self._plan.study.name, missing(self._plan)
+        """Delete models once the results are written."""
+        count, size = self._tidy(ended=True)
         if count:
             print(
-                f"{name}: {counted(kept, 'model')} kept, the best seed of each cell or as resources.keep_models says; "
-                f"{count} of other seeds deleted ({size / 1e6:,.1f} MB)",
-                flush=True,
-            )
-        if lacking:
-            print(
-                f"{name}: keep_models is `all`, but {lacking} finished trials have no model here: they are published, "
-                f"or a study kept fewer. To train them again: python -m dml.sweep.retention {name}, then "
-                f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{name}",
-                file=sys.stderr,
+                f"{self._plan.study.name}: {counted(count, 'model')} deleted, of other seeds than the best of each "
+                f"cell ({size / 1e6:,.1f} MB)",
                 flush=True,
             )
 
-    def _tidy(self, ended: bool) -> tuple[int, int, int]:
-        """Delete models; returns how many are kept and deleted, and the bytes of these."""
-        name = self._plan.study.name
+    def _tidy(self, ended: bool) -> tuple[int, int]:
+        """Delete models; returns how many, and their bytes."""
+        name, store = self._plan.study.name, self._plan.store
         try:
             users = studies_that_start(self._studies) if self._studies is not None else []
             if not ended and any(start.study == name for user in users for start in starts_of(user)):
-                return 0, 0, 0  # which of its trials they start from follows from its results
-            needed = needed_keys(users, self._starts)
-            return record(self._plan, needed), *delete_dropped(self._plan.store, name, needed)
+                return 0, 0  # which of its trials they start from follows from its results
+            needed = needed_keys(users, InitFromFinder(self._results, store.root))
+            trials = trials_frame(self._plan.study, self._plan, whole=True)
+            return delete_dropped(store, self._results, name, trials, needed)
         except (ConfigError, OSError) as error:
             print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
-            return 0, 0, 0
+            return 0, 0
 
 
 def print_unusable(name: str, plan: Plan) -> None:
@@ -163,6 +147,7 @@ def print_retry(name: str, plan: Plan) -> None:
 
 
 MAX_STARTING = 64  # workers that start at the same time
+MAX_FAILURES = 3  # times a trial is resumed after its worker died
 
 
 def run_study(
@@ -203,35 +188,32 @@ def run_study(
     find_trainer(trainer)
     if describe is None:
         describe = _describe(data_root)
-    with only_sweep(store, study.name), mirrored(study.resources.storage, store, study.name):
+    with only_sweep(store, study.name):
+        trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
+        _check_storage(trials)
+        trials.look()
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
-        references = References(store, study.name)
         live, state = None, "failed"
         try:
             starts = InitFromFinder(out.parent, store)
             rates = Rates(data_root, store)
             plan = Plan(study, trials, describe, starts, rates)
-            tidying = Tidying(plan, starts, studies)
+            tidying = Tidying(plan, out.parent, studies)
             live = LiveTable(plan)
             progress.watch(plan)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
-                references.add(job.key)
                 progress.ended(job, outcome, reused)
                 live.ended(job)
-                if outcome.status == PRUNED and job.until is not None:
-                    trials.drop_checkpoints(job.key)
-                tidying.now_and_then()
+                tidying.throttled()
 
             plan.start(ended)
             _copy_missing(plan)
             if not plan.finished:
                 live.write()
-                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, live, references)
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, live)
                 trials.look()  # models that other nodes trained are there
             frame = write_results(plan, progress, out, data_root, time.monotonic() - started)
-            references.replace(frame["key"])
             state = "finished"
         except KeyboardInterrupt:
             state = "interrupted"
@@ -264,6 +246,23 @@ def _fetch_weights(study: Study) -> None:
             discovery.build("dml.models", training.backbone, **settings)
 
 
+def _check_storage(trials: TrialStore) -> None:
+    """Check that the storage keeps a file, and print if it is slow.
+
+    Raises
+    ------
+    StorageError : it cannot be used.
+    """
+    seconds = 0.0 if trials.remote is None else trials.remote.check()
+    if trials.remote is not None and seconds > SLOW_SECONDS:
+        print(
+            f"{trials.remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its "
+            "checkpoint there, so evaluate less often (evaluation.every), or use a closer one.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def _copy_missing(plan: Plan) -> None:
     """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
     count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
@@ -282,12 +281,11 @@ def _run_trials(
     shared: dict[str, Any],
     progress: SweepProgress,
     live: LiveTable,
-    references: References,
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
     resources, workers = plan.study.resources, plan.study.training.workers
     _fetch_weights(plan.study)
-    cluster.connect(resources)
+    cluster.connect()
     from ray import tune
 
     from dml.sweep.execution.search import CellSearcher, FreeWorkers, PlanStopper, Watch
@@ -310,7 +308,7 @@ def _run_trials(
         live.evaluated(job, curve, seconds)
 
     stopper = PlanStopper(plan, evaluated)
-    searcher = CellSearcher(plan, shared, room, stopper, references.add)
+    searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
     watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
@@ -325,7 +323,7 @@ def _run_trials(
                 stop=stopper,
                 callbacks=[watch],
                 reuse_actors=True,
-                max_failures=resources.max_failures,
+                max_failures=MAX_FAILURES,
                 storage_path=scratch,
                 trial_dirname_creator=lambda trial: trial.trial_id,
                 raise_on_failed_trial=False,

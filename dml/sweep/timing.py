@@ -207,7 +207,7 @@ GUESSED_SIDE = 64  # pixels of images whose size is not known before they are pa
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
-SIMILAR += ("channels_last", "workers", "device", "frozen", "head", "train_from")
+SIMILAR += ("channels_last", "workers", "device", "frozen", "train_from")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:

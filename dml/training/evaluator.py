@@ -71,7 +71,7 @@ class Evaluator:
                 normalize=self._spec.training.normalize,
                 over_clustering=wanted.over_clustering,
                 nmi_average=wanted.nmi_average,
-                keep="return" if self._keeps else None,
+                per_query=self._keeps,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}

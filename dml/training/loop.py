@@ -3,8 +3,6 @@
 `Training` starts from a `TrialSpec`, or resumes from the checkpoint in its folder; `advance()` trains to the next
 evaluation. On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit.
 
-An exponential moving average of a network's weights (Polyak and Juditsky 1992; torch's `AveragedModel`).
-
 A linear head in closed form, from the features of the training images and their observed labels.
 
 As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
@@ -18,12 +16,11 @@ import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch import Tensor
 
 from dml import evaluation
 from dml.miners import PolicyMiner
@@ -103,16 +100,6 @@ def _every_pair(labels: Tensor, kept: Tensor) -> Pairs:
     return Pairs((same & both).fill_diagonal_(False), both & ~same)
 
 
-def average_of(model: nn.Module, decay: float) -> AveragedModel:
-    """The average, which starts from the present weights: average <- decay average + (1 - decay) weights each step.
-
-    Buffers, such as the statistics of batch norm, are those of the last step.
-    """
-    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))
-    averaged.update_parameters(model)  # torch copies the first weights that it sees: let that be the start
-    return averaged
-
-
 REMEMBERED = 16  # projections, the last ones that heads started from
 _started: dict[bytes, _Head] = {}
 
@@ -161,7 +148,7 @@ def fit_head(
     widths = data.layers or getattr(model.backbone, "widths", {Layers.last: features.shape[1]})
     found = fit(kind, features, data.observed[kept], model.embedding_size, dict(widths), spec.evaluation.metrics[0])
     with torch.no_grad():
-        linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
+        linear = model.head
         linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
         linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
     return found.chosen
@@ -214,8 +201,7 @@ class Training:
     `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the
     learning rate of the loss's parameters, the random streams, and the head on the backbone.
 
-    `trained` is the network that is evaluated and saved: `model`, or with `training.ema` the average of its weights,
-    and with `training.head_refit` with a head of its own.
+    `trained` is the network that is evaluated and saved: `model`, with `training.head_refit` with a head of its own.
 
     Parameters
     ----------
@@ -256,10 +242,7 @@ class Training:
         self._chosen, kind = "", training.head_start  # by the method `free`
         if kind != "random" and not resumes(self._folder):
             self._chosen = fit_head(self.model, kind, spec, data, self._augment, self._device, start=True)
-        self._average = None if training.ema is None else average_of(self.model, training.ema)
-        self.trained = self.model if self._average is None else cast(EmbeddingNetwork, self._average.module)
-        if training.head_refit is not None:
-            self.trained = with_own_head(self.trained)
+        self.trained = self.model if training.head_refit is None else with_own_head(self.model)
         self._mine = build_miner(spec, self.loss)
         self._truth: torch.Tensor | None = None
         if getattr(self._mine, "takes_truth", False):  # an oracle
@@ -284,7 +267,6 @@ class Training:
             self.diagnostics,
             self._history,
             self._filtering,
-            self._average,
         )
         self._checkpoints = Checkpoints(self._folder, state)
         self._checkpoints.resume()
@@ -311,7 +293,6 @@ class Training:
         every = self.spec.evaluation.every or max(1, self.total_steps)
         at_start = self.spec.evaluation.at_start and not self._history.curve
         target = 0 if at_start else min(self.total_steps, (self.step // every + 1) * every)
-        self._save_start()
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
@@ -386,8 +367,6 @@ class Training:
         clip(self.spec.training, (*self.model.parameters(), *self.loss.parameters()))
         self._optimizer.step()
         self._schedule.step()
-        if self._average is not None:
-            self._average.update_parameters(self.model)
         self._history.step += 1
         stats = [part.stats for part in (self._mine, self._filtering) if part is not None]
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, *stats)
@@ -396,14 +375,6 @@ class Training:
         """Fit the head that is evaluated and saved to the present backbone, if the study asks for it."""
         if (kind := self.spec.training.head_refit) is not None:
             fit_head(self.trained, kind, self.spec, self.data, self._augment, self._device)
-
-    def _save_start(self) -> None:
-        """Save the embeddings of the untrained network before the first step, if the study keeps them."""
-        wanted = self.spec.evaluation.keep_start_embeddings and self.spec.phase == "confirm"
-        path = self._folder / "embeddings_start.npz"
-        if wanted and self.step == 0 and self._rank == 0 and not path.is_file():
-            self._refit()
-            self._evaluator.save_embeddings(path)
 
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""

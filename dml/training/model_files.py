@@ -178,11 +178,11 @@ def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str 
     ----------
     network : the network's own weights, by name.
     weights : those that it should start from.
-    head : what happens to the embedding layer: `keep`, `new`, or None: it is kept if its size fits.
+    head : `new`: without the embedding layer; None: with it if its size fits.
 
     Raises
     ------
-    ValueError : the backbones differ, or a head of another size should be kept.
+    ValueError : the backbones differ.
     """
     own, given = ({name: w for name, w in state.items() if _of_backbone(name)} for state in (network, weights))
     problems = [f"it has no {name!r}" for name in own if name not in given]
@@ -196,12 +196,6 @@ def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str 
     heads = [{name: w for name, w in state.items() if not _of_backbone(name)} for state in (network, weights)]
     if heads[0].keys() == heads[1].keys() and not _other_shapes(*heads):
         return {**given, **heads[1]}
-    if head == "keep":
-        sizes = [len(state[f"{HEAD}weight"]) if f"{HEAD}weight" in state else None for state in heads]
-        raise ValueError(
-            f"head: 'keep', but the weights have {sizes[1]} dimensions and training.embedding_size is {sizes[0]}. "
-            "Choices: head: new, or the same embedding_size"
-        )
     return given
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
 
 from dml.files import replacing
 from dml.miners import PairDistances
@@ -266,7 +265,6 @@ class TrialState:
     diagnostics: Diagnostics
     history: History
     filtering: Filtering | None = None
-    average: AveragedModel | None = None
 
     def save(self, path: Path) -> None:
         """Save a checkpoint."""

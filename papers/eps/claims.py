@@ -1,6 +1,8 @@
 """Which studies test the claims on easy positives, and how. `claims.csv` has the claims."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from dml.report.claims import claim, paired, reached, slope
 from dml.report.results import Results
@@ -71,33 +73,6 @@ def noise_collapse_128(results: Results) -> Iterator[Comparison]:
     )
 
 
-@claim("eps-clean-redundant", "eps-few-positives")
-def clean_redundant(results: Results) -> Iterator[Comparison]:
-    learned = reached(results, {}, "seen/coarse/recall@1", 95)
-    yield paired(
-        results,
-        EASY,
-        RANDOM,
-        SEEN,
-        within=1,
-        condition=learned,
-        note="Added after a look at the data; the mean over the five sizes of a batch.",
-    )
-    yield paired(
-        results,
-        EASY,
-        RANDOM,
-        "seen/fine/nmi",
-        within=1,
-        condition=learned,
-        note=(
-            "Added after a look at the data; NMI stands for the separation of modes, the mean over the five "
-            "sizes of a batch."
-        ),
-        disputed="R@1 does not rise, and the training risk is not 0, as the theory assumes",
-    )
-
-
 @claim("eps-clean-redundant", "eps-noise")
 def clean_redundant_noise(results: Results) -> Iterator[Comparison]:
     learned = reached(results, CLEAN, "seen/coarse/recall@1", 95)
@@ -128,7 +103,7 @@ def clean_redundant_table1(results: Results) -> Iterator[Comparison]:
         within=1,
         condition=learned,
         disputed=(
-            "R@1 does not rise in 128 dimensions (eps-noise, eps-few-positives), and the training risk is not "
+            "R@1 does not rise in 128 dimensions (eps-noise), and the training risk is not "
             "0, as the theory assumes (2.4% of the triplets have a loss)"
         ),
     )
@@ -156,7 +131,7 @@ def clean_redundant_table3_resnet50(results: Results) -> Iterator[Comparison]:
         within=1,
         condition=learned,
         disputed=(
-            "R@1 does not rise on MNIST in 128 dimensions (eps-noise, eps-few-positives), and the training risk "
+            "R@1 does not rise on MNIST in 128 dimensions (eps-noise), and the training risk "
             "is not 0, as the theory assumes"
         ),
     )
@@ -164,7 +139,9 @@ def clean_redundant_table3_resnet50(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-few-positives", "eps-few-positives")
 def few_positives(results: Results) -> Iterator[Comparison]:
-    """The difference to random positives of the same batches is the control."""
+    """The difference to random positives of the same batches is the control. Untuned networks of 128 dimensions asked
+    first (+0.3 [-1.6, 2.1]).
+    """
     learned = reached(results, {}, "seen/coarse/recall@1", 95)
     yield slope(
         results, "training.batch.per_class", EASY, RANDOM, "seen/fine/nmi", scale="log", below=0, condition=learned
@@ -291,12 +268,28 @@ def nmi_plus(results: Results) -> Iterator[Comparison]:
     )
 
 
-@claim("eps-figure-4", "eps-fig4", stand_in="MNIST and the network of table 1 in place of letters and ResNet-50")
+@claim("eps-nmi-plus", "eps-fig4")
+def nmi_plus_plane(results: Results) -> Iterator[Comparison]:
+    """The two tests together, less NMI of even and odd and more NMI+, are the claim. It says what can happen, so one
+    case does not refute it.
+    """
+    learned = reached(results, {"loss": "triplet"}, "seen/coarse/recall@1", 95)
+    directions: tuple[tuple[str, dict[str, Any]], ...] = (("nmi", {"below": 0}), ("nmi+", {"above": 0}))
+    for metric, expected in directions:
+        score = f"seen/coarse/{metric}"
+        made = paired(results, EASY, RANDOM, score, where={"loss": "triplet"}, condition=learned, **expected)
+        other = any((e.mean > 0) == ("below" in expected) for e in made.effects)
+        yield replace(made, disputed="the claim says what can happen" if other else "")
+
+
+@claim("eps-figure-4", "eps-fig4", stand_in="MNIST and a perceptron in place of letters and ResNet-50")
 def figure_4(results: Results) -> Iterator[Comparison]:
-    """Trimming brings less than three points, at any share."""
+    """Trimming brings less than three points, at any share at which the network still learns even against odd. Untuned
+    networks asked first (+1.3 [-8.0, 10.7] with 90% kept).
+    """
     yield paired(
         results,
-        {"loss": "trimmed", "positives": "random", "loss.keep": [0.9, 0.8, 0.6, 0.4, 0.2]},
+        {"loss": "trimmed", "positives": "random", "loss.keep": [0.95, 0.9, 0.8]},
         {"loss": "triplet", "positives": "random", "loss.keep": None},
         SEEN,
         each=["loss.keep"],
@@ -306,9 +299,7 @@ def figure_4(results: Results) -> Iterator[Comparison]:
 
 @claim("eps-trim-positives", "eps-fig4")
 def trim_positives(results: Results) -> Iterator[Comparison]:
-    """Easy positives stand for trimming positives only. With more trimmed, the network no longer learns even against
-    odd.
-    """
+    """Easy positives stand for trimming positives only. Untuned networks asked first (+6.0 [2.6, 9.4])."""
     learned = reached(results, {"loss.keep": [None, 0.9]}, "seen/coarse/recall@1", 95)
     yield paired(
         results,

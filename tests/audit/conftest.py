@@ -1,7 +1,5 @@
 """An audit of blobs with wrong labels that are known."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Blobs with wrong labels that are known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -9,7 +9,6 @@ from sklearn.metrics import average_precision_score
 
 from dml import audit
 from dml.audit import probabilities
-from dml.audit.inputs import deal
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +35,6 @@ def test_the_tables(noisy, found, tmp_path):
     expected = pd.crosstab(table["given"][table["suspect"]], table["suggested"][table["suspect"]])
     for row in pairs.itertuples():
         assert row.count == expected.loc[row.given, row.suggested]
-    found.to_csv(tmp_path / "a.csv")
-    found.to_parquet(tmp_path / "a.parquet")
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), table)
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), table)
 
 
 def same(first: audit.Audit, second: audit.Audit) -> bool:
@@ -116,13 +111,6 @@ def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatc
     assert np.mean((given != noisy[1])[left_out]) > 0.8
 
 
-def test_the_better_representation_is_used(noisy):
-    vectors, _, given = noisy
-    found = audit.audit({"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}, given)
-    assert found.representation == "blobs"
-    assert found.losses["blobs"] < found.losses["noise"]
-
-
 def test_small_classes_are_beyond_judgement(noisy):
     vectors, _, given = noisy
     given = given.copy()
@@ -170,14 +158,3 @@ def test_what_cannot_be_audited(noisy, change, message):
     vectors, _, given = noisy
     with pytest.raises(ValueError, match=message):
         audit.audit(*change(vectors, given))
-
-
-def test_folds_are_stratified():
-    codes = np.repeat([0, 1, -1, 2], [50, 7, 4, 3])
-    dealt = deal(codes, 5, seed=0)
-    assert (dealt[codes < 0] == -1).all()
-    assert np.bincount(dealt[dealt >= 0]).tolist() == [12] * 5
-    for code in range(3):
-        counts = np.bincount(dealt[codes == code], minlength=5)
-        assert counts.max() - counts.min() <= 1
-    assert not np.array_equal(dealt, deal(codes, 5, seed=1))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from made_labels import blobs
 from sklearn.metrics import average_precision_score
 
 from dml import audit
@@ -115,18 +114,6 @@ def test_the_likelier_representation_is_used(noisy):
     unused = Memoriser()
     audit.audit({"net": unused, "blobs": vectors}, given)
     assert len(unused.calls) == 1, "only the representation that is used gets a second round"
-
-
-def test_near_duplicates_are_those_of_vectors_that_were_not_learned():
-    vectors, _, given = blobs(rate=0.0)
-    vectors[7] = vectors[6]
-    collapsed = Collapsing(vectors, 1.0)
-    assert audit.audit({"net": collapsed}, given).duplicates.empty
-    noise = np.random.default_rng(0).normal(size=vectors.shape)
-    noise[33] = noise[31]
-    found = audit.audit({"net": collapsed, "noise": noise}, given)
-    assert found.representation == "net"
-    assert found.duplicates[["first", "second"]].to_numpy().tolist() == [[31, 33]]
 
 
 def test_neighbours_are_those_in_the_vectors_of_the_own_fold():

@@ -77,23 +77,6 @@ def test_reviews_that_stop_early_cover_from_the_first_look(found, rate, hidden):
     assert min(found.values()) >= 0.93, found
 
 
-@pytest.mark.parametrize("rate", [0.03, 0.1, 0.2])
-@pytest.mark.parametrize("looks", [50, 200])
-def test_whole_reviews_cover_where_half_of_the_wrong_labels_look_right(found, rate, looks):
-    found = coverage(found, looks, (looks,), rate, 0.5, reviews=200)
-    assert found[looks] >= 0.93
-
-
-def test_a_plan_has_different_images_and_repeats(found):
-    plan = audit.review_plan(found, 200)
-    assert len(set(plan.rows.tolist())) == len(plan.rows) == 200
-    assert np.array_equal(plan.rows, audit.review_plan(found, 200).rows)
-    assert not np.array_equal(plan.rows, audit.review_plan(found, 200, seed=1).rows)
-    assert plan.table()["weight"].sum() == pytest.approx(600)
-    uncertain = np.abs(found.wrong - 0.5) < 0.3
-    assert uncertain[plan.rows].mean() > 1.5 * uncertain.mean()
-
-
 def test_all_images_looked_at_give_the_rate_itself(noisy, found):
     wrong = noisy[1] != noisy[2]
     plan = audit.review_plan(found, 600)

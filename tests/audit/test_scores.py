@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from dml.audit import rate as _rate
 from dml.audit.neighbours import Vote
 from dml.audit.probabilities import TOP, OutOfSample
-from dml.audit.rate import confident_joint, first_guess, sure
+from dml.audit.rate import confident_joint, sure
 from dml.audit.scores import EVEN_LEAST, PRIOR, suspicion
 
 pytestmark = pytest.mark.slow
@@ -68,27 +67,3 @@ def test_noise_that_does_not_depend_on_the_image_is_measured_wherever_it_goes(ra
     found, given, wrong, p = probabilities(rate, even, n=20000, classes=classes, sharp=sharp)
     assert (p.argmax(1) != given)[~wrong].mean() > 0.1  # the classifier makes errors of its own
     assert sure(found, given).rate == pytest.approx(wrong.mean(), abs=0.03)
-
-
-def test_a_warning_if_the_classifier_would_disagree_with_right_labels_as_often():
-    weak, given, _, p = probabilities(0.0, even=True, n=200, sharp=0.7)
-    guess = first_guess(weak, weak, given)
-    assert guess.all_right > 0.05
-    assert guess.apart == pytest.approx(p.max(1).mean(), abs=0.1)
-    assert f"only {guess.apart:.0%} of the images, and would disagree as often" in guess.warning
-    strong, given, _, _ = probabilities(0.0, even=True, n=2000, sharp=60.0)
-    assert first_guess(strong, strong, given).warning == ""
-    noisy, given, _, _ = probabilities(0.2, even=True, n=2000, sharp=10.0)
-    guess = first_guess(noisy, noisy, given)
-    assert (guess.warning, guess.all_right < 1e-6) == ("", True)
-
-
-def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkeypatch):
-    found, given, wrong, _ = probabilities(0.1, even=False, n=20000, sharp=2.0, steep=0.5)
-    monkeypatch.setattr(_rate, "even_spread", lambda *_: 0.0)
-    guess = first_guess(found, found, given)
-    assert guess.sure < wrong.mean() < guess.joint  # hard images are mislabelled more often
-    assert guess.guess == pytest.approx(guess.sure + 0.4 * (guess.joint - guess.sure))
-    assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
-    assert f"{guess.sure:.3f}" in guess.assumption
-    assert f"{guess.joint:.3f}" in guess.assumption

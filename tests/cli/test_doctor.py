@@ -7,8 +7,6 @@ import threading
 
 import pytest
 
-from dml.cli import machine
-
 NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
 
 
@@ -71,23 +69,6 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
     assert "numpy" not in line
     assert '-> pip install --upgrade "noisy-dml[pipeline]"' in done.out
     assert done.out.endswith("1 missing\n")
-
-
-def test_a_full_disk(dml, repository, monkeypatch):
-    usage = type("Usage", (), {"free": 10**9})
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: usage)
-    done = dml("doctor")
-    assert done.code == 1
-    assert "1.0 GB free" in lines(done)["disk"]
-
-
-def test_services_that_answer(dml, repository, server, monkeypatch, tmp_path):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
-    monkeypatch.setenv("RAY_ADDRESS", "local")
-    monkeypatch.setenv("DML_MIRROR", str(tmp_path))
-    done = dml("doctor")
-    assert done.code == 0
-    assert {"tracking", "Ray", "mirror"} <= set(lines(done))
 
 
 @pytest.mark.parametrize(

@@ -105,30 +105,3 @@ def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatc
     table = pd.read_parquet(tmp_path / "v.parquet")
     assert table.columns.tolist() == ["vector"]
     np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
-
-
-def test_a_model_of_vectors_searches_them_and_shows_their_texts(dml, head, tmp_path):
-    size = json.loads((head / "model.json").read_text())["image_shape"][0]
-    rows = np.random.default_rng(0).normal(size=(6, size)).astype(np.float32)
-    np.save(tmp_path / "x.npy", rows)
-    (tmp_path / "x.csv").write_text("text\n" + "\n".join(f"sentence {row}" for row in range(6)))
-    pd.DataFrame({"path": ["ask.wav"], "vector": list(rows[4:5] + 1e-3)}).to_parquet(tmp_path / "q.parquet")
-    page = tmp_path / "page.html"
-    done = dml("search", head, tmp_path / "x.npy", tmp_path / "q.parquet", "-o", page, "-k", 2)
-    assert done.code == 0, done.err
-    text = page.read_text(encoding="utf-8")
-    assert text.index("ask.wav") < text.index("sentence 4") < text.index("</ol>")
-    assert "<img" not in text
-
-
-def test_no_file_of_the_user_is_lost_to_vectors(dml, model, head, photos, tmp_path):
-    given = tmp_path / "given.npy"
-    np.save(given, np.ones((4, 6)))
-    assert "given.npy is what is embedded" in dml("embed", head, given, "-o", given).err.replace("\n", " ")
-    assert np.load(given).shape == (4, 6)
-    assert dml("embed", model, photos, "-o", tmp_path / "v.npy").code == 0
-    done = dml("embed", head, given, "-o", tmp_path / "v.npy")  # the paths beside it would be of other vectors
-    assert (done.code, len(np.load(tmp_path / "v.npy"))) == (2, 48)
-    (tmp_path / "labels.csv").write_text("mine")
-    assert dml("embed", head, given, "-o", tmp_path / "labels.npy").code == 0
-    assert (tmp_path / "labels.csv").read_text() == "mine"

@@ -14,7 +14,6 @@ class Unreferenced:
     bytes: int
     age_seconds: float
     why: str
-    storage: str = ""
 
 
 @pytest.fixture

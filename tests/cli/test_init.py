@@ -1,8 +1,6 @@
 """`dml init`: what it writes, what it leaves alone, and that a clone has the same pipeline."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -131,15 +129,3 @@ def test_dvc_deletes_no_output_before_a_stage_runs():
     outs = [out for stage in stages for kind in ("outs", "metrics") for out in stage.get("do", stage).get(kind, ())]
     assert len(outs) == 12
     assert all(settings["persist"] for out in outs for settings in out.values()), outs
-
-
-def test_a_stage_runs_beside_modules_that_are_called_as_pythons(dml, empty):
-    dml("init")
-    for name in ("random", "types", "typing", "logging", "json", "queue", "numbers"):
-        (empty / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
-    stages = yaml.safe_load((empty / "dvc.yaml").read_text())["stages"]
-    assert all(stage.get("do", stage)["cmd"].startswith("python -P -m dml.pipeline ") for stage in stages.values())
-    command = [sys.executable, *stages["versions"]["cmd"].split()[1:]]
-    done = subprocess.run(command, cwd=empty, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "random.py" in (empty / "data/.versions/sweep.json").read_text(), "a part may be in it"

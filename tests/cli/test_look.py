@@ -162,17 +162,6 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     assert ('id="suspects"' in page) is judged
 
 
-def test_images_without_folders_have_no_labels(dml, pictures, tmp_path):
-    flat = tmp_path / "flat"
-    flat.mkdir()
-    for path in pictures.glob("kind*/*-[0-5].png"):
-        path.rename(flat / path.name)
-    done = dml("look", flat)
-    assert done.code == 0, done.err
-    assert "without labels" in done.out
-    assert (tmp_path / "dml-look.html").read_text(encoding="utf-8").count('class="query"') == 5
-
-
 def test_stages_take_features_that_are_kept(tmp_path, pictures):
     from dml.data import sources
     from dml.data.packing import open_packed, pack

@@ -73,48 +73,6 @@ GIVEN, TOPLINE = ("given", 0.18), ("subset", 0.3)
 FILE, OTHER = ("label_file:reviewed", 0.0), ("label_file:people", 0.3)
 
 
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [
-        ((U0, U2), "uniform-0.0"),
-        ((("asymmetric", 0.0), ("asymmetric", 0.3)), "asymmetric-0.0"),
-        ((GIVEN, U0, U2, TOPLINE), "given-0.18"),  # the labels of `uniform` are verified ones, which nobody has
-        ((U0, FILE, TOPLINE), "uniform-0.0"),
-        ((OTHER, U2), "label_file-people-0.3"),  # wrong as they came, and not made so
-    ],
-)
-@pytest.mark.parametrize("tuned", [True, False])
-def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
-    of_levels(project, "photos", *levels, tuned=tuned)
-    assert found("photos") == expected
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [
-        ((U2, U4), r"made wrong on purpose.* choose one with --noise: uniform-0\.2, uniform-0\.4"),
-        ((TOPLINE,), r"made wrong on purpose.* choose one with --noise: subset-0\.3"),
-        ((FILE, OTHER), r"several files.* choose one with --noise: label_file:reviewed-0, label_file:people-0\.3"),
-    ],
-)
-def test_a_study_without_labels_as_given_says_so(project, levels, expected):
-    of_levels(project, "photos", *levels)
-    with pytest.raises(ValueError, match=expected):
-        find_model("photos")
-
-
-def test_one_of_several_datasets_is_named(project):
-    of_levels(project, "both", U0, U0, U2, dataset=["birds", "cars", "cars"])
-    with pytest.raises(ValueError, match="'both' has several: choose one with --dataset: birds, cars"):
-        find_model("both")
-    assert found("both", dataset="birds") == "uniform-0.0birds"
-    assert found("both", dataset="cars") == "uniform-0.0cars"
-    with pytest.raises(ValueError, match="no results of 'birs'; did you mean 'birds'"):
-        find_model("both", dataset="birs")
-    with pytest.raises(ValueError, match="--dataset and --noise choose among those of a study"):
-        find_model(str(project / "store/trials/uniform-0.0birds"), dataset="birds")
-
-
 def test_scores_of_several_class_splits_do_not_compare(project):
     """A cell counts by its mean over splits, and the model is of the first one, whatever seeds of others score."""
     keys = ("even0", "even1", "uneven0", "uneven1")
@@ -136,3 +94,19 @@ def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatc
     assert find_model("models:/best/1") == tmp_path
     assert asked == [("models:/best/1", "sqlite:///mlflow.db", project)]  # no path, which would have to be escaped
     assert Path.cwd() == project / "pipelines"
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((U0, U2), "uniform-0.0"),
+        ((("asymmetric", 0.0), ("asymmetric", 0.3)), "asymmetric-0.0"),
+        ((GIVEN, U0, U2, TOPLINE), "given-0.18"),  # the labels of `uniform` are verified ones, which nobody has
+        ((U0, FILE, TOPLINE), "uniform-0.0"),
+        ((OTHER, U2), "label_file-people-0.3"),  # wrong as they came, and not made so
+    ],
+)
+@pytest.mark.parametrize("tuned", [True, False])
+def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
+    of_levels(project, "photos", *levels, tuned=tuned)
+    assert found("photos") == expected

@@ -3,7 +3,6 @@
 import re
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,6 @@ from dml.data.survey import survey
 from dml.types import TrainingSpec
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_study_is_written_and_described(dml, project, photos):
@@ -53,24 +50,6 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     assert (project / "pipelines/studies/tiny.yaml").read_text() == before
     assert dml("new", "tiny", photos, "--force").code == 0
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
-
-
-def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
-    folder = tmp_path / "odd"
-    shutil.copytree(photos, folder)
-    (folder / "kind0/bad.png").write_bytes(b"no image")
-    shutil.copy(folder / "kind1/0.png", folder / "kind2/copy.png")
-    for number in range(1, 8):
-        (folder / f"kind5/{number}.png").unlink()
-    done = dml("new", "odd", folder)
-    assert "1 class with a single image, which has no positive: kind5" in done.out
-    assert (
-        "1 image cannot be decoded: kind0/bad.png (not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image)"
-        in done.out
-    )
-    assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
-    assert "1 image in several classes, so labels are wrong" in done.out
-    assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
 def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
@@ -106,21 +85,6 @@ def test_images_are_audited_first_if_features_are_there_or_take_seconds(dml, pro
     assert "dml look" in done.out
 
 
-def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
-    """No query has a match, so that every trial would end without a score."""
-    folder = tmp_path / "singles"
-    for number in range(4):
-        (folder / f"kind{number}").mkdir(parents=True)
-        shutil.copy(photos / f"kind{number}/0.png", folder / f"kind{number}")
-    done = dml("new", "singles", folder)
-    assert done.code == 1
-    assert "4 classes with a single image" in done.out
-    assert "dataset 'singles': no query in the evaluation set 'test' has a match" in done.err
-    assert not (project / "pipelines/studies/singles.yaml").exists()
-    shutil.copy(photos / "kind3/1.png", folder / "kind3")
-    assert dml("new", "singles", folder).code == 0
-
-
 @pytest.mark.parametrize("with_root", [True, False])
 def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
@@ -152,21 +116,6 @@ def test_labels_as_given_are_trained_on_beside_the_verified_ones(dml, project, p
     study = load_study(path)
     assert study.datasets[0].evaluate_on == ["given"]
     assert [(noise.name, noise.rates) for noise in study.noise] == [("uniform", [0.0, 0.2])]
-
-
-def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
-    assert dml("new", "mine", photos, "--root", photos).code == 2
-    (tmp_path / "t.csv").write_text("path,fine\nx.png,a\n")
-    assert dml("new", "mine", tmp_path / "t.csv", "--column", "label").code == 2
-    done = dml("new", "mine", tmp_path / "t.csv")
-    assert "1 of 1 files are missing: x.png. Paths are relative to root, which is" in done.err
-    (tmp_path / "own.csv").write_text("path,label\nx.png,a\n")
-    done = dml("new", "mine", tmp_path / "own.csv")
-    assert "no column 'fine'. Choices: label. `--column 'fine=label'` reads another column as 'fine'" in done.err
-    (tmp_path / "own.csv").write_text("path,breed\nx.png,a\n")
-    done = dml("new", "mine", tmp_path / "own.csv")
-    assert "no column 'fine'. Choices: breed. `--column 'fine=...'` reads another column as 'fine'" in done.err
-    assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
 def propose(folder, gpu=False):
@@ -253,21 +202,3 @@ def test_a_study_of_vectors_fits_them(dml, project, texts, words):
     source = sources.build("features", **dataset.settings)
     assert source.vectors(texts).shape == (300, 40)
     assert [record["path"] for record in source.images(texts)][6:8] == ["text 6", "text 0"]
-
-
-def test_vectors_without_labels_say_what_is_missing(dml, project, texts):
-    done = dml("new", "texts", texts / "x.npy")
-    assert done.code == 2
-    assert "--labels" in done.err
-    assert dml("new", texts / "t.csv", "--labels", texts / "t.csv").code == 1, "texts are no vectors"
-
-
-def test_the_example_of_the_page_about_vectors(dml, project, monkeypatch):
-    page = (ROOT / "docs/vectors.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(project)
-    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
-    words = re.search(r"^dml (new .*?) +#", page, re.MULTILINE)[1].split()
-    assert dml(*words).code == 0
-    study = load_study(project / "pipelines/studies/texts.yaml")
-    assert study.training.embedding_size == np.load("texts.npy").shape[1]
-    assert dml("check", "texts").code == 0

@@ -1,11 +1,9 @@
 """Finding the project, and choosing studies."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from ruamel.yaml import YAML
 
 from dml.cli.project import Project, choose, studies_of
 
@@ -40,40 +38,3 @@ def test_choosing_keeps_the_comments(project):
     assert written.startswith("# a comment\n")
     assert yaml.safe_load(written) == {"studies": ["other", "tiny"]}
     assert Project(project).chosen() == ["other", "tiny"]
-
-
-@pytest.mark.parametrize("name", ["1e3", "0o17", "2024-01-01", "yes"])
-def test_dvc_reads_the_name_of_each_chosen_study_as_it_is(project, name):
-    """DVC reads YAML 1.2, in which `0o17` is 15, and PyYAML writes and reads YAML 1.1."""
-    text = (project / "pipelines/studies/tiny.yaml").read_text()
-    (project / f"pipelines/studies/{name}.yaml").write_text(text)
-    params = project / "params.yaml"
-    for before in ("studies:\n- tiny\n", f"studies:\n- {name}\n", f"studies:\n- '{name}'\nversion: '{name}'\n"):
-        params.write_text(before)
-        assert choose(Project(project), [name]) == [name] == Project(project).chosen()
-        read = YAML(typ="safe").load(params)
-        assert read["studies"] == [name]
-        assert read.get("version", name) == name
-
-
-def test_an_invalid_study_is_not_chosen(project):
-    before = (project / "params.yaml").read_text()
-    (project / "pipelines/studies/bad.yaml").write_text("title: x\nlosses: [tripelt]\ndatasets: [digits]\n")
-    with pytest.raises(ValueError, match="did you mean 'triplet'"):
-        choose(Project(project), ["tiny", "bad"])
-    assert (project / "params.yaml").read_text() == before
-
-
-def test_a_program_runs_in_the_project_with_this_python_first(project, capfd):
-    program = "import os, shutil; print(os.getcwd(), os.path.dirname(shutil.which('python')))"
-    assert Project(project).run("-c", program) == 0
-    assert capfd.readouterr().out.split() == [str(project), str(Path(sys.executable).parent)]
-
-
-def test_modules_of_the_project_hide_none_of_pythons(project):
-    """Neither in the program nor in one that it starts, unless that is a script of DVC's stages."""
-    (project / "random.py").write_text("raise SystemExit(3)\n")
-    again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import random']))"
-    for code in ("import random", again):
-        assert Project(project).run("-c", code, check=False) == 0
-    assert Project(project).run("-c", again, "dvc", check=False) == 3

@@ -3,7 +3,6 @@
 import json
 
 import pandas as pd
-import pytest
 
 from dml.files import write_json
 
@@ -44,19 +43,3 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
         json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
         == "digits|uniform-0.4|triplet|random+random"
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["tinny"], "error: 'tinny': no such study; did you mean 'tiny'?"),
-        ([NAME, "--rate", 40], "got 40; did you mean 0.4?"),
-        ([NAME, "--rate", 0, "--dataset", "mnist"], "no results of 'mnist'. Choices: digits"),
-        ([NAME, "--rate", 0, "--score", "nmi"], "has no 'nmi'"),
-    ],
-)
-def test_errors_name_the_choices(dml, swept, arguments, message):
-    done = dml("recommend", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1

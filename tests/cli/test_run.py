@@ -33,11 +33,6 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
             1,
             "error: tiny: no trained trial finished: 2 of 2 trials failed, such as one of triplet: ",
         ),
-        (
-            {"triplet": ["failed", "pruned"], "whitening": ["finished", "failed"]},
-            1,
-            "error: tiny: no trained trial finished: 2 of 4 trials failed, such as one of triplet: ",
-        ),
         ({"whitening": ["finished"]}, 0, ""),
         ({"whitening": ["finished", "failed"]}, 0, "tiny: 1 of 2 trials failed, such as one of whitening: ValueError"),
         ({"whitening": ["failed"]}, 1, "error: tiny: no trial finished: 1 of 1 trial failed, such as one of whitening"),
@@ -54,30 +49,6 @@ def test_failed_trials_are_said_and_nothing_else_is_no_success(dml, project, pro
     assert said in done.err
     assert bool(done.err) == bool(said)
     assert "index.html" in done.out
-
-
-@pytest.mark.parametrize("command", ["run", "check", "audit"])
-@pytest.mark.parametrize("name", ["report/thesis.tex", "data/tiny/split/oak.png", "results/tiny/summary.json"])
-def test_nothing_starts_while_a_file_of_a_person_is_where_outputs_go(dml, project, programs, command, name):
-    (project / name).parent.mkdir(parents=True)
-    (project / name).write_text("mine")
-    before = (project / "params.yaml").read_text()
-    done = dml(command, "tiny")
-    assert done.code == 1
-    assert done.err.startswith(f"error: {name}: ")
-    assert "deleted" in done.err
-    assert programs == []
-    assert (project / name).read_text() == "mine"
-    assert (project / "params.yaml").read_text() == before
-    assert not (project / "pipelines/audits").exists()
-
-
-@pytest.mark.parametrize("arguments", [["run", "tiny"], ["audit", "tiny"]])
-def test_a_cluster_that_does_not_answer_is_named_before_any_stage_runs(dml, project, programs, monkeypatch, arguments):
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    done = dml(*arguments)
-    assert (done.code, programs) == (1, [])
-    assert "no Ray cluster answers at '127.0.0.1:9' (resources.address or RAY_ADDRESS)" in done.err
 
 
 def test_what_another_run_chooses_during_the_estimate_does_not_count(dml, project, monkeypatch):
@@ -154,12 +125,6 @@ def test_a_termination_interrupts_the_stage_that_runs(dml, project, monkeypatch)
     assert (project / "ended").is_file()
     assert done.code == 130
     assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
-
-
-@pytest.mark.parametrize("command", [("run", "tinny"), ("publish", "tiny", "tinny")])
-def test_an_unknown_study_starts_nothing(dml, project, programs, command):
-    assert dml(*command).code == 1
-    assert programs == []
 
 
 @pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b", "tiny.lock", "_index", "x" * 101])

@@ -47,19 +47,6 @@ def test_the_page_contains_all_that_it_shows(dml, model, photos, tmp_path):
     assert page.count("distance 0.") + page.count("distance 1.") == 4
 
 
-def test_a_path_is_escaped(dml, model, photos, tmp_path):
-    folder = tmp_path / "<script>"
-    folder.mkdir()
-    for number in range(3):
-        (folder / f"{number} & more.png").write_bytes((photos / f"kind{number}/0.png").read_bytes())
-    assert dml("search", model, folder, folder / "0 & more.png", "-o", tmp_path / "page.html").code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "<script>" not in page
-    assert "0 &amp; more.png" in page
-    done = dml("search", model, folder, folder / "0 & more.png", "-o", tmp_path / "page.html", "-k", 1000)
-    assert "the 2 nearest of 3 images for 1 query" in done.out
-
-
 def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     query = tmp_path / "query.png"

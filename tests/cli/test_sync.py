@@ -21,8 +21,3 @@ def test_named_ones(dml, project, programs):
     wrong = dml("sync", "nothing")
     assert wrong.code == 1
     assert "'nothing': no such study" in wrong.err
-
-
-def test_without_results_it_says_how_to_get_some(dml, project, programs):
-    assert "no study has results here: dml run" in dml("sync").err
-    assert programs == []

@@ -19,11 +19,3 @@ def test_without_the_extra_the_command_says_what_to_install(package):
     assert done.stderr.startswith(f"error: the command line needs the package {package}, which is not installed here.")
     assert 'pip install "noisy-dml[pipeline]"' in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_module_runs_as_the_command_does():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "dml", "--version"], capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr

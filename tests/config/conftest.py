@@ -1,7 +1,5 @@
 """The fixture `study`: a study file that begins as the test module's `STUDY` says, or with one dataset and one loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -6,7 +6,7 @@ from dml.config import ConfigError, Study, audited_cell, audited_dataset, load_s
 
 STUDY = """\
 title: t
-datasets: [digits, mnist]
+datasets: [digits]
 losses: [triplet]
 """
 
@@ -17,39 +17,26 @@ def load(tmp_path, text):
     return load_study(path)
 
 
-def test_without_the_section_nothing_is_audited(tmp_path):
-    assert load(tmp_path, STUDY).audit is None
-
-
 def test_the_only_dataset_is_audited(tmp_path):
-    study = load(tmp_path, STUDY.replace("[digits, mnist]", "[digits]") + "audit: {}\n")
-    assert audited_dataset(study.audit, study) == "digits"
-    assert (study.audit.pixels, study.audit.review_size, study.audit.training()) == (32, 200, None)
+    study = load(tmp_path, STUDY + "audit: {}\n")
+    assert audited_dataset(study) == "digits"
+    assert (study.audit.review_size, study.audit.training()) == (200, None)
 
 
 def test_an_audit_changes_no_trial(tmp_path):
     plain = load(tmp_path, STUDY)
-    assert load(tmp_path, STUDY + "audit: {dataset: digits}\n").digest == plain.digest
+    assert load(tmp_path, STUDY + "audit: {}\n").digest == plain.digest
 
 
 def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_path):
     text = STUDY.replace("[triplet]", "[triplet, softmax]") + "positives: [easy, random]\nnegatives: [hard]\n"
-    study = load(tmp_path, text + "audit: {dataset: mnist, pixels: null, trained: true}\n")
+    study = load(tmp_path, text + "audit: {trained: true}\n")
     cell = audited_cell(study.audit, study)
-    assert (cell.dataset, cell.loss.name, cell.positives) == ("mnist", "triplet", "easy")
-    study = load(tmp_path, text + "audit: {dataset: mnist, trained: {positives: random}}\n")
+    assert (cell.dataset, cell.loss.name, cell.positives) == ("digits", "triplet", "easy")
+    study = load(tmp_path, text + "audit: {trained: {positives: random}}\n")
     assert audited_cell(study.audit, study).positives == "random"
     assert study.audit.trained == {"positives": "random"}
-    assert load(tmp_path, text + "audit: {dataset: mnist}\n").audit.trained is False
-
-
-def test_closed_forms_train_no_network(tmp_path):
-    study = load(
-        tmp_path, STUDY.replace("[triplet]", "[whitening, triplet]") + "audit: {dataset: digits, trained: true}\n"
-    )
-    assert audited_cell(study.audit, study).loss.name == "triplet"
-    with pytest.raises(ConfigError, match=r"audit.trained.*'whitening' is a closed form, which trains no network"):
-        load(tmp_path, STUDY.replace("[triplet]", "[whitening]") + "audit: {dataset: digits, trained: true}\n")
+    assert load(tmp_path, text + "audit: {}\n").audit.trained is False
 
 
 def test_noises_of_the_same_model_and_rate_need_names(tmp_path):

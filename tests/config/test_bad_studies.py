@@ -5,8 +5,6 @@ whose keys it replaces; `# whole` is a study of its own. `#!` stands on each lin
 error says there.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

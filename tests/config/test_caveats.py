@@ -1,7 +1,5 @@
 """What is said beside scores: what was chosen on correct labels, and what training and test images share."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import study_from
@@ -33,20 +31,6 @@ def test_trained_rows_with_wrong_labels_are_chosen_on_correct_ones():
     assert {key for key, found in marks(study()).items() if ON_CORRECT in found} == {("triplet", 0.2)}
 
 
-@pytest.mark.parametrize(
-    "unmarked",
-    [
-        {"noise": {"name": "uniform", "rates": [0.0]}},
-        {"noise": {"name": "subset", "rates": [0.2]}},  # leaves samples out, and mislabels none
-        {"search": {"sampler": "fixed", "stop": "last", "validation": "true_labels"}},  # nothing was chosen
-        {"search": {"validation": "observed"}},
-    ],
-)
-def test_what_has_no_wrong_labels_or_was_not_chosen_has_no_mark(unmarked):
-    assert not any(marks(study(**unmarked)).values())
-    assert not explained(study(**unmarked))
-
-
 @pytest.mark.parametrize(("level", "marked"), [("fine", True), ("given", False)])
 def test_labels_of_people_count_as_correct_where_verified_ones_choose(tmp_path, level, marked):
     dataset = {"name": "imagefolder", "settings": {"root": str(tmp_path)}, "evaluate_on": [level]}
@@ -68,10 +52,3 @@ def test_numbers_share_handwriting_in_class_splits(dataset, splits, shared):
     found = study(dataset, {"name": "uniform", "rates": [0.0]}, class_splits=splits)
     assert all(("shared handwriting" in own) == shared for own in marks(found).values())
     assert any("handwriting" in text for text in explained(found)) == shared
-
-
-def test_only_the_caveats_of_the_cells_that_are_shown_are_explained():
-    found = study()
-    clean = [cell for cell in found.cells() if not cell.rate]
-    assert len(explained(found)) == 1
-    assert not explained(found, clean)

@@ -5,7 +5,6 @@ import pytest
 from dml.config import Study
 from dml.config import study as closed_forms
 from dml.sweep.plan import specs
-from dml.sweep.plan.space import space_of, tuning_trials
 from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import InitFromSpec, TrainingSpec
 
@@ -39,13 +38,6 @@ def test_one_cell_without_tuples_and_filter():
     assert len(study().cells()) == 1 * 2 * 2 + 1
 
 
-def test_nothing_is_searched():
-    mine = study()
-    assert space_of(mine, closed(mine)[0]) == {}
-    assert tuning_trials(mine, closed(mine)[0]) == 0
-    assert tuning_trials(mine, mine.cells()[0]) == 4
-
-
 def test_what_varies_without_effect_makes_no_cells():
     grid = {"training.learning_rate": [1e-3, 1e-2], "training.embedding_size": [8, 16], "loss.margin": [0.1, 0.2]}
     mine = study(grid=grid, training={})
@@ -56,7 +48,7 @@ def test_what_varies_without_effect_makes_no_cells():
 
 
 def test_a_trial_only_fits_its_head():
-    mine = study(training={"learning_rate": 0.5, "schedule": "cosine", "head": "mlp", "embedding_size": 8, "ema": 0.9})
+    mine = study(training={"learning_rate": 0.5, "schedule": "cosine", "embedding_size": 8})
     found = spec(mine, closed(mine)[0])
     training = TrainingSpec(
         backbone="pixels", embedding_size=8, steps=0, head_start="whitening", batch=found.training.batch
@@ -98,10 +90,3 @@ def test_a_trained_loss_keeps_its_training():
     assert closed_forms.takes("triplet", "training.steps")
     assert not closed_forms.takes("lda", "training.steps")
     assert closed_forms.takes("lda", "training.backbone_settings.name")
-
-
-def test_a_study_of_closed_forms_only_has_no_policies():
-    found = study(losses=["components", "whitening", "lda"], positives=[], negatives=[], filters=["none"]).cells()
-    assert [cell.name for cell in found] == [
-        f"digits|uniform-0|{name}|all-pairs" for name in ("components", "whitening", "lda")
-    ]

@@ -1,8 +1,5 @@
 """The section `compare`: which cells are paired, and for each mistake an error with line and choices."""
 
-from __future__ import annotations
-
-import re
 from pathlib import Path
 
 import pytest
@@ -58,11 +55,6 @@ def test_another_loss_may_have_other_settings_and_no_policies(cells):
     ]
 
 
-def test_a_named_noise_may_be_a_topline(cells):
-    found = names(pairs(cells, {"noise": "uniform"}, {"noise": "subset"}, {"loss": "proxy_nca"}))
-    assert found[0] == (["digits|uniform-0.2|proxy_nca|all-pairs"], ["digits|subset-0.2|proxy_nca|all-pairs"])
-
-
 @pytest.mark.parametrize("second", [None, {"positives": "random"}])
 def test_the_cells_of_a_line_differ_in_one_setting(cells, second):
     where = {"dataset": "mnist", "negatives": "hard"}
@@ -80,17 +72,3 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
         assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
-
-
-def test_the_example_of_the_documentation_is_valid(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
-    (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("compare:"))
-    base = """\
-title: A study
-datasets: [digits]
-losses: [triplet, margin]
-positives: [random, easy]
-negatives: [random]
-noise: [{name: uniform, rates: [0.0, 0.2, 0.4]}]
-"""
-    assert load(tmp_path, block, base).compare

@@ -50,13 +50,6 @@ def test_a_package_that_a_backbone_needs_is_named_with_the_line(tmp_path, monkey
             check(tmp_path, study.replace("width: 0.25", settings))
 
 
-def test_a_network_that_torchvision_lacks_is_named_with_the_line(tmp_path):
-    study = STUDY.partition("grid")[0].replace("mobilenet_v1", "torchvision")
-    with pytest.raises(ConfigError, match=r"own\.yaml:5: training\.backbone: .*'resnet5'; did you mean 'resnet50'"):
-        check(tmp_path, study.replace("width: 0.25", "name: resnet5"))
-    check(tmp_path, study.replace("width: 0.25", "pretrained: false"))
-
-
 def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "own.yaml"
@@ -77,13 +70,6 @@ def test_a_users_own_images_and_labels_must_exist(tmp_path, monkeypatch):
         check_own(tmp_path, monkeypatch, images.replace("ROOT", "2024"))
     with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.settings\.vectors: 'v\.npy' does not exist"):
         check_own(tmp_path, monkeypatch, "datasets: [{name: features, settings: {vectors: v.npy, table: t.csv}}]")
-
-
-def test_vectors_may_have_labels_as_given(tmp_path):
-    source = "{name: features, settings: {vectors: v.npy, table: t.csv}, evaluate_on: [given]}"
-    path = tmp_path / "own.yaml"
-    path.write_text(f"title: Own\ndatasets: [{source}]\nnoise: [{{name: given, rates: [0.1]}}]\nlosses: [triplet]\n")
-    assert load_study(path).noise[0].by_given
 
 
 def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):

@@ -1,14 +1,11 @@
 """`filters`: an axis of a study, in its cells, specs, keys, searches and claims."""
 
-from __future__ import annotations
-
 import pytest
 
 from dml.config import ConfigError
-from dml.config.compare import attribute, check_matching
-from dml.sweep.plan import keys, spec_json, specs
-from dml.sweep.plan.space import space_of
-from dml.types import FilterSpec, Uniform
+from dml.config.compare import attribute
+from dml.sweep.plan import keys, specs
+from dml.types import FilterSpec
 
 STUDY = """
 title: Filters
@@ -60,26 +57,18 @@ def test_an_estimated_rate_is_filled_in_for_each_trial(study):
     assert keys.key(specs.with_rate(built, lambda spec: 0.37)) == keys.key(build(number, number.cells()[-1]))
 
 
-def test_the_rate_is_the_cells_fixed_or_searched(study):
+def test_the_rate_is_the_cells_or_fixed(study):
     text = """filters:
   - {name: prism, settings: {rate: true}}
   - {name: prism_vmf, settings: {rate: true, memory: 512}}
   - {name: prism, settings: {rate: 0.25}}
-  - {name: prism, search: {rate: {uniform: [0.1, 0.5]}}}
 """
-    with pytest.raises(ConfigError, match="same cell"):
-        study(text)
-    made = study(text.replace("{name: prism, search", "{name: prism_vmf, search"))
-    own, memory, fixed, searched = made.cells()[4:8]
+    own, memory, fixed = (made := study(text)).cells()[3:6]
     assert own.rate == 0.4
     assert build(made, own).filter == FilterSpec("prism", {"rate": 0.4})
     assert build(made, memory).filter == FilterSpec("prism_vmf", {"rate": 0.4, "memory": 512})
     assert memory.name.endswith("filter=prism_vmf(memory=512)")
     assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
-    assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
-    tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
-    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "grid"})})
-    assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
 
 
 def test_a_key_contains_the_filter_its_settings_and_version(study):
@@ -89,27 +78,6 @@ def test_a_key_contains_the_filter_its_settings_and_version(study):
     assert keys.versions(build(made, cells[1]))["filters.prism"] == 1
     default = study("filters: [none, prism, {name: prism, settings: {window: 30}}, {name: prism_vmf}]").cells()[6]
     assert keys.key(build(made, cells[1])) == keys.key(build(made, default))
-
-
-def test_a_spec_with_a_filter_survives_json(study):
-    made = study("filters: [none, prism]")
-    for cell in made.cells():
-        built = build(made, cell)
-        assert spec_json.load(spec_json.dump(built)) == built
-
-
-def test_comparisons_name_filters(study):
-    cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
-    assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
-    assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
-    assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
-    study("""filters: [none, prism]  # with an estimated rate
-compare:
-  - {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
-""")
-    entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
-    with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
-        study(f"reference_values: [{entry}]")
 
 
 def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):
@@ -142,9 +110,3 @@ def test_a_memory_joins_keys_only_when_it_is_set(study):
         key("{name: info_nce, settings: {memory: {size: 90}}}")
     with pytest.raises(ConfigError, match=r"memory: expected \{size"):
         key("{name: info_nce, settings: {memory: 90}}")
-
-
-def test_a_memory_can_be_an_axis(study):
-    found = study("grid: {loss.memory: [null, {size: 90, warm_up: 5}]}", text=STUDY.replace("softmax", "info_nce"))
-    assert len(found.cells()) == 2 * 2 * 2
-    assert len({cell.name for cell in found.cells()}) == 8

@@ -3,7 +3,7 @@
 import pytest
 
 from dml.config import audited_cell, load_study
-from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use, makes_noise
+from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use
 from dml.types import NoiseLevel
 
 STUDY = """
@@ -29,11 +29,6 @@ losses: [triplet, margin]
 def test_labels_as_given(levels, expected):
     known = [NoiseLevel(name, float(rate)) for name, _, rate in (text.rpartition("-") for text in levels.split())]
     assert " ".join(map(str, as_given(known))) == expected
-
-
-def test_a_model_says_whether_it_makes_noise():
-    found = {name: makes_noise(name) for name in ("uniform", "subset", "given", "label_file:mine")}
-    assert found == {"uniform": True, "subset": True, "given": False, "label_file:mine": False}
 
 
 def test_scores_compare_within_a_dataset_and_a_level(study):

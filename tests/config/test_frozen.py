@@ -1,16 +1,8 @@
-"""`training.frozen`, `training.head` and sources of vectors: what a study may say of them."""
+"""`training.frozen` and sources of vectors: what a study may say of them."""
 
-from __future__ import annotations
-
-import dataclasses
-
-import pytest
-
-from dml import models
-from dml.config import ConfigError
 from dml.config.loading import record, recorded
 from dml.sweep.inputs.vectors import frozen_trainings
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 
 VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -18,13 +10,6 @@ DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 
 def spec(study, cell=0):
     return specs.build(study, study.cells()[cell], "confirm", 0, {}, DIGESTS)
-
-
-def test_an_unknown_head_lists_the_choices(study):
-    with pytest.raises(ConfigError, match=r"head: .*linear.*mlp.*mpl"):
-        study("training: {head: mpl}")
-    with pytest.raises(ValueError, match="head: unknown name 'mpl'; did you mean 'mlp'"):
-        models.build("small_conv", embedding_size=2, head="mpl")
 
 
 def test_a_key_contains_what_decides_a_frozen_trial(study):
@@ -37,9 +22,8 @@ def test_a_key_contains_what_decides_a_frozen_trial(study):
         "backbone: mlp",
         "backbone: {settings: {width: 3}}",
         "augment: {settings: {image_size: 9}}",
-        "head: mlp",
     )
-    texts += ("precision: bfloat16", "frozen_precision: float16")
+    texts += ("precision: bfloat16",)
     made = [keys.key(spec(study(f"training: {{frozen: true, {text}}}"))) for text in texts]
     assert len(set(made)) == len(texts)
 
@@ -50,7 +34,6 @@ training: {frozen: true}
 grid:
   training.backbone: [mlp, small_conv]
   training.embedding_size: [2, 3]
-  training.head: [linear, mlp]
 """
     found = frozen_trainings(study(varied), "digits")
     assert {training.backbone for training in found} == {"mlp", "small_conv"}
@@ -59,30 +42,9 @@ grid:
     assert frozen_trainings(study(""), "digits") == []
 
 
-def test_vectors_are_passed_on_to_the_head(study):
-    loaded = study("", VECTORS)
-    training = spec(loaded).training
-    assert (training.backbone, training.frozen) == ("identity", True)
-    assert "models.identity" in keys.versions(spec(loaded))
-    assert frozen_trainings(loaded, "features") == []
-    study("training: {backbone: identity, frozen: true}", VECTORS)
-
-
-def test_images_beside_vectors_keep_their_backbone(study):
-    both = study("training: {backbone: mlp}", f"digits, {VECTORS}")
-    assert [spec(both, cell).training.backbone for cell in (0, 1)] == ["mlp", "identity"]
-    assert [spec(both, cell).training.frozen for cell in (0, 1)] == [False, True]
-
-
 def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
     made = study("recipe: head", VECTORS)
     training = made.training_of(made.cells()[0])
     assert (training.backbone, training.frozen) == ("identity", True)
     assert spec(made).training.backbone == "identity"
     assert recorded(record(made), made) == made
-
-
-def test_a_spec_survives_its_way_to_a_worker(study):
-    made = spec(study("training: {frozen: true, head: mlp, frozen_precision: float16}"))
-    assert spec_json.load(spec_json.dump(made)) == made
-    assert dataclasses.asdict(made)["training"]["head"] == "mlp"

@@ -1,7 +1,5 @@
 """`grid`: any setting of training, miner and loss as an axis; and `extends`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,13 +1,11 @@
 """The names of settings in a file, in cells and in digests."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 import yaml
 
-from dml.config import ConfigError, content_of, load_study, study_from
-from dml.config.errors import setting, written, written_setting
+from dml.config import load_study
+from dml.config.errors import setting, written_setting
 from dml.config.schema import schema
 
 NOW = """\
@@ -38,13 +36,8 @@ compare:
     first: {training.backbone.width: 16, rate: 0.2, noise: uniform}
     second: {training.backbone.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment.settings: {image_size: 6}}
-    each: [training.init_from]
-report: {cells: {training.backbone.width: 16}}
-audit:
-  dataset: pairs
-  backbone: {name: small_conv, settings: {width: 4}}
-  review_size: 20
 """
+AUDIT = "audit: {backbone: {name: small_conv, settings: {width: 4}}, review_size: 20}\n"
 PLAIN = "title: Plain\ndatasets: [digits]\nlosses: [triplet]\n"
 
 
@@ -66,7 +59,7 @@ def test_the_digest_has_the_first_names(write):
 
 def test_the_schema_has_the_names_of_a_file():
     check = jsonschema.Draft202012Validator(schema())
-    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW))] == []
+    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW + AUDIT))] == []
 
 
 def test_names_of_cells_are_those_of_earlier_results(write):
@@ -78,25 +71,6 @@ def test_names_of_cells_are_those_of_earlier_results(write):
         "loss.margin",
     ]
     assert cell.dataset == "pairs"
-
-
-def test_a_noise_with_an_id_only_is_uniform(write):
-    found = load_study(write(PLAIN + "noise: [{id: again, rates: [0.2]}]"))
-    assert (found.noise[0].name, found.cells()[0].noise) == ("uniform", "uniform:again")
-
-
-def test_values_of_a_part_have_a_name_and_settings(write):
-    varied = "grid: {training.backbone: [{name: mlp, settings: {width: 4}}, {name: small_conv, settings: {width: 8}}]}"
-    found = load_study(write(PLAIN + varied))
-    trainings = [found.training_of(cell) for cell in found.cells()]
-    assert [(one.backbone, one.backbone_settings["width"]) for one in trainings] == [("mlp", 4), ("small_conv", 8)]
-
-
-def test_names_of_the_code_are_read_as_they_are(write):
-    content = content_of(write(NOW))
-    assert {"grid", "training", "datasets"} <= set(content)
-    assert content["datasets"][0] == {"name": "digits", "id": "pairs", "settings": {"seen_share": 0.3}}
-    assert study_from(content, "mine") == load_study(write(NOW))
 
 
 @pytest.mark.parametrize(
@@ -114,29 +88,3 @@ def test_names_of_the_code_are_read_as_they_are(write):
 def test_dotted_settings(file, code):
     assert setting(file) == setting(code) == code
     assert written_setting(code) == written_setting(file) == file
-
-
-def test_locations_are_those_of_a_file():
-    assert written(("grid", "training.start", 0)) == ["grid", "training.init_from", 0]
-    assert written(("training", "backbone_settings", "width")) == ["training", "backbone", "settings", "width"]
-
-
-def test_a_short_name_is_the_setting_wherever_it_is_written(write):
-    searched = "training: {{search: {{{}: {{choice: [whitening, lda]}}}}}}\nsearch: {{sampler: grid, trials: 2}}"
-    files = [
-        "training: {{{}: whitening}}",
-        "grid: {{training.{}: [null, whitening]}}",
-        searched,
-    ]
-    for file in files:
-        short, whole = (load_study(write(PLAIN + file.format(name))) for name in ("refit", "head_refit"))
-        assert short == whole
-    for line, both in [
-        (5, "training:\n  refit: lda\n  head_refit: whitening"),
-        (6, "training:\n  search:\n    refit: {choice: [lda]}\n    head_refit: {choice: [lda]}"),
-        (5, "grid:\n  training.refit: [lda]\n  training.head_refit: [lda]"),
-    ]:
-        with pytest.raises(ConfigError, match=rf"mine\.yaml:{line}: .*two values for one setting: .*refit"):
-            load_study(write(PLAIN + both))
-    with pytest.raises(ConfigError, match=r"mine\.yaml:6: .*'whitening' or 'lda', got 'whiten'"):
-        load_study(write(PLAIN + "training:\n  steps: 1\n  refit: whiten"))

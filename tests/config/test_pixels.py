@@ -6,9 +6,7 @@ import yaml
 from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.packing import packed_id
-from dml.models import pixels_of
 from dml.pipeline import resolve
-from dml.sweep.disk import packed_by
 from dml.sweep.plan import keys, specs
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -64,14 +62,6 @@ def test_random_crops_have_the_size_of_the_packed_images():
     assert found.training_of(found.cells()[0]).augment_settings["image_size"] == 96
     found = study(64, {"backbone": "small_conv"})
     assert found.training_of(found.cells()[0]).augment_settings == {}
-
-
-def test_what_is_kept_on_disk_is_that_of_the_network(tmp_path):
-    text = "title: t\ndatasets: [{name: digits, resize: network}]\nlosses: [triplet]\nsearch: {sampler: fixed}\n"
-    (tmp_path / "s.yaml").write_text(text + "training: {backbone: efficientnet_lite0}\n")
-    own = pixels_of([("efficientnet_lite0", {})])
-    how = {"side": own.side, "interpolation": own.interpolation}
-    assert packed_by(tmp_path / "s.yaml") == {packed_id(sources.build("digits"), resize=how)}
 
 
 def test_dvc_sees_the_numbers(tmp_path, monkeypatch):

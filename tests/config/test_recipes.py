@@ -1,7 +1,5 @@
 """Recipes fill what a study leaves open, and refuse settings that contradict them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,8 @@ from dml.config import ConfigError
 from dml.config.errors import written_setting
 from dml.config.recipes import FIXED, LAYER_NORM, RECIPES, SEARCHED
 from dml.config.study import Study
-from dml.losses import ProxyNca, Softmax, Triplet
+from dml.losses import Triplet
 from dml.report.methods import mark
-from dml.sweep.plan.space import space_of
 
 STUDY = """\
 title: A recipe
@@ -42,40 +39,6 @@ def test_every_value_is_filled_in_and_each_can_be_replaced(study, name):
     assert own.training.optimizer == "adamw"
 
 
-VIT = {"patch_size": 8, "embed_dim": 8, "depth": 2, "num_heads": 2}
-NETWORKS = [
-    ({"name": "timm", "settings": {"name": "vit_tiny_patch16_224", "arguments": VIT}}, "blocks.1", True),
-    ({"name": "timm", "settings": {"name": "convnext_atto"}}, "stages.3", True),
-    ({"name": "torchvision", "settings": {"name": "swin_t"}}, "features.7", True),
-    ({"name": "timm", "settings": {"name": "resnet10t"}}, "layer4", False),
-    ({"name": "mobilenet_v1", "settings": {"width": 0.25}}, "blocks.3.3", False),
-]
-
-
-@pytest.mark.parametrize(("backbone", "block", "has_own"), NETWORKS)
-@pytest.mark.parametrize("name", LAYER_NORM)
-def test_networks_with_layer_norm_have_values_of_their_own(name, backbone, block, has_own):
-    if backbone["name"] == "timm":
-        pytest.importorskip("timm")
-    own = {"train_from": block} if name == "partial" else {}
-    found = Study(
-        title="t", datasets=["digits"], losses=["softmax"], recipe=name, training={"backbone": backbone, **own}
-    )
-    for setting, (value, source) in (LAYER_NORM if has_own else RECIPES)[name].items():
-        section, _, key = setting.partition(".")
-        assert source
-        have = getattr(getattr(found, section), key)
-        assert (list(have) == list(value)) if key == "search" else have == value, setting
-    assert (found.training.clip_norm, found.training.clip_value) == (
-        (3.0, None) if has_own else (None, {"partial": None, "finetune": 10.0}[name])
-    )
-
-
-def test_a_backbone_that_cannot_be_built_has_the_usual_values_until_its_error_is_found():
-    with pytest.raises(ValueError, match="unknown"):
-        Study(title="t", datasets=["digits"], losses=["softmax"], recipe="finetune", training={"backbone": "tim"})
-
-
 def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
     """Rate, decay, the rate of a loss's own parameters, and when to stop; what is set by hand is not searched."""
     plain = study("")
@@ -91,34 +54,12 @@ def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
     assert mark(study("search: {sampler: fixed}")) == "not tuned"
 
 
-def test_only_a_loss_with_parameters_searches_their_rate():
-    losses = ["softmax", "triplet", {"name": "margin", "settings": {"beta_per": "none"}}]
-    losses += [{"name": "trimmed", "settings": {"loss": "proxy_nca"}}]
-    found = Study(title="t", datasets=["digits"], losses=losses)
-    rates = {cell.loss.name: space_of(found, cell).get("training.loss_learning_rate") for cell in found.cells()}
-    assert rates == {"softmax": Softmax.own_rate, "triplet": None, "margin": None, "trimmed": ProxyNca.own_rate}
-
-
 def test_own_is_the_range_that_a_part_states(study):
     found = Study(title="t", datasets=["digits"], losses=[{"name": "triplet", "search": {"margin": "own"}}])
     assert found.cells()[0].loss.search == {"margin": Triplet.search_space["margin"]}
-    for more, message in (
-        ("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),
-        ("miner: {search: {margin: own}}", "margin: two policies share it"),
-        ("filters: [{name: prism, search: {window: own}}]", "window: it states no range.*Those it states: rate"),
-    ):
+    for more, message in (("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),):
         with pytest.raises(ConfigError, match=message):
             study(more)
-
-
-def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
-    assert study("recipe: finetune\ntraining: {head: mlp}").training.head_start == "random"
-    assert study("recipe: finetune\ntraining: {head: none}").training.head_learning_rate is None
-    assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
-    found = study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search
-    assert list(found) == ["weight_decay", "loss_learning_rate"]
-    assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
-    assert study("recipe: scratch\ntraining: {steps: 5}").training.warmup_steps == 0
 
 
 def test_the_docs_list_every_value_and_its_source():

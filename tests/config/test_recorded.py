@@ -1,7 +1,5 @@
 """The study as it ran comes back from its results, with today's title."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -39,10 +37,3 @@ def test_spaces_are_written_as_a_study_spells_them(tmp_path):
     assert [loss["search"] for loss in found["losses"]] == [{"margin": {"uniform": [0.1, 0.5]}}, {"beta": "own"}]
     assert found["training"]["search"]["steps"] == {"choice": [10, 20]}
     assert found["training"]["search"]["learning_rate"] == {"log_uniform": [1e-4, 1e-2]}
-
-
-def test_a_setting_that_does_not_exist_any_more_is_an_error(tmp_path):
-    study = load_study(STUDIES[0])
-    text = json.dumps(json.loads(record(study)) | {"training": {"gone": 1}})
-    with pytest.raises(ValueError, match="gone"):
-        recorded(text, study)

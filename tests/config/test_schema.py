@@ -55,18 +55,6 @@ def test_what_a_study_rejects_is_invalid(change):
     assert not CHECK.is_valid({**STUDY, **change})
 
 
-def test_names_of_parts_and_dotted_paths_are_valid():
-    assert CHECK.is_valid({**STUDY, "losses": [{"name": "my.package.Loss"}, "margin"], "filters": ["none", "prism"]})
-
-
-def test_a_study_that_extends_another_needs_nothing_else():
-    assert CHECK.is_valid({"extends": "quickstart", "seeds": [0]})
-    assert not CHECK.is_valid({"seeds": [0]})
-    assert CHECK.is_valid({"extends": "quickstart", "grid": {"loss.margin": None}}), "one axis less"
-    rate = {"log_uniform": None, "choice": [0.1, 0.2]}
-    assert CHECK.is_valid({"extends": "quickstart", "training": {"search": {"learning_rate": rate}}}), "another space"
-
-
 def test_the_reference_is_that_of_the_models():
     page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     assert page == reference(), "make stubs writes docs/settings.md"

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dml.config import SearchSection, Study, TrainingSection, best_point, value_of
+from dml.config import SearchSection, Study, best_point, value_of
 from dml.config.search import default_every, evaluated_steps
 
 KEY = "validation/fine/recall@1"
@@ -33,10 +33,6 @@ def test_the_best_point_of_a_curve(values, expected):
     assert best_point(curve(*values)[::-1], KEY) == expected, "whatever the order of the points"
 
 
-def test_a_curve_without_the_objective_has_no_best_point():
-    assert best_point([[10, {"test/fine/recall@1": 1.0}]], KEY) is None
-
-
 def test_only_tuning_trials_count_by_their_best_point():
     points, end = curve(0.1, 0.3, 0.2), {KEY: 0.2}
     for stop, phase in itertools.product(("last", "best"), ("tune", "confirm")):
@@ -52,15 +48,6 @@ def test_by_default_a_trial_is_evaluated_about_ten_times(steps):
     assert found[-1] == steps
     assert len(found) == len(set(found)) <= 11
     assert len(found) >= min(steps, 7)
-
-
-def test_a_study_does_not_say_after_how_many_steps():
-    """That would be chosen without validation classes; `steps` says how many there are at most."""
-    with pytest.raises(ValueError, match="stop_at"):
-        TrainingSection(stop_at=3)
-    assert TrainingSection(steps=5).spec().total_steps == 5
-    assert TrainingSection(steps=5).spec(stop_at=3).total_steps == 3
-    assert TrainingSection(steps=5).spec(stop_at=0).total_steps == 0
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():

@@ -1,4 +1,4 @@
-"""Mirror images: only of datasets that allow them, with file and line; and the short name of a refitted head."""
+"""Mirror images: only of datasets that allow them, with file and line."""
 
 import pytest
 
@@ -31,12 +31,6 @@ def test_digits_letters_and_text_are_not_mirrored(tmp_path, dataset, other):
         load(tmp_path, TEXT.format(datasets=other + dataset))
     assert ("cars196" in str(error.value)) == bool(other)
     assert load(tmp_path, TEXT.format(datasets=other + dataset).replace("mirror\n", "one\n"))
-
-
-@pytest.mark.parametrize("dataset", ["cars196", "cifar100", FOLDER % "", "{name: huggingface, settings: {path: a/b}}"])
-def test_other_images_are(tmp_path, dataset):
-    study = load(tmp_path, TEXT.format(datasets=dataset))
-    assert {study.evaluation.spec(phase).views for phase in ("tune", "confirm")} == {"mirror"}
 
 
 @pytest.mark.parametrize("augment", ["random_resized_crop", "crop224", "crop227"])

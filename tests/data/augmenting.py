@@ -1,7 +1,5 @@
 """Small helpers of the augmentations' tests."""
 
-from __future__ import annotations
-
 import torch
 
 HEIGHT, WIDTH = 236, 248

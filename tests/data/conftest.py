@@ -1,7 +1,5 @@
 """Helpers of the data tests: `small_archives` writes raw files, `made_source` is a source of given images."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A source of images that a test gives it, and what packing made of them."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Small helpers of the samplers' tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

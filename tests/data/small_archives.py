@@ -5,8 +5,6 @@ The test file of each source has functions `make*(folder)` that write its raw ar
 options is tested without.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import io

@@ -63,13 +63,6 @@ def test_exact_copies_within_and_between_classes(folder):
     assert [tuple(paths[list(rows)]) for rows in found.mislabelled] == [("c1/1.png", "c2/elsewhere.png")]
 
 
-def test_sources_of_arrays_are_looked_at_too(tmp_path):
-    found = survey(sources.build("digits"), tmp_path)
-    assert len(found.index) == 1797
-    assert (found.side, found.sizes, found.grey) == (8, 1, True)
-    assert {"train", "seen", "test"} == set(found.split["final"])
-
-
 def test_what_is_left_out_and_copies_on_both_sides_are_said(folder):
     shutil.copy(folder / "c0/0.png", folder / "c0/again.png")
     shutil.copy(folder / "c1/1.png", folder / "c2/elsewhere.png")

@@ -45,13 +45,6 @@ def test_parts_in_another_mode_than_the_model_are_left_in_it():
     torch.testing.assert_close(learning[2].running_mean, before)
 
 
-def test_the_mode_is_restored_after_an_error():
-    model = network().train()
-    with pytest.raises(RuntimeError):
-        embed(model, [torch.randn(4, 3, 3, 3)], 4)
-    assert all(module.training for module in model.modules())
-
-
 def test_mixed_precision_gives_float32_near_the_exact():
     images, model = torch.randn(9, 3, 2, 2, generator=torch.Generator().manual_seed(1)), network()
     half, full = (embed(model, images.split(4), 9, precision=p) for p in ("bfloat16", "float32"))
@@ -107,10 +100,3 @@ def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
 
     embed_images(model, images, augment=augment)
     assert sizes == expected
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_stays_on_the_device():
-    found = embed(network().cuda(), torch.randn(8, 3, 2, 2).split(4), 8, "cuda", "bfloat16")
-    assert found.device.type == "cuda"

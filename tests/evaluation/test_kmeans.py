@@ -1,13 +1,12 @@
-"""k-means of both backends, from both starts."""
+"""k-means of both backends."""
 
 import numpy as np
 import pytest
-import torch
 from sklearn.cluster import KMeans
 
 from dml.evaluation import Vectors, _search
 from dml.evaluation.clustering import contingency
-from dml.evaluation.kmeans import STARTS, Nearest, _update, kmeans
+from dml.evaluation.kmeans import kmeans
 from dml.evaluation.metrics.scores import F1
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
@@ -33,20 +32,10 @@ def cost(vectors, clusters):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("normalize", [True, False])
-def test_finds_separate_groups(backend, normalize):
-    x, labels = blobs()
-    found = kmeans(Vectors(x, normalize), 5, backend=backend)
-    assert found.dtype == np.int64
-    assert len(contingency(labels, found).counts) == 5
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("start", STARTS)
-def test_as_good_as_scikit_learn(backend, normalize, start):
+def test_as_good_as_scikit_learn(backend, normalize):
     vectors = Vectors(np.random.default_rng(0).normal(size=(500, 6)).astype(np.float32), normalize)
     peer = KMeans(12, n_init=5, random_state=0).fit_predict(vectors.working.numpy())
-    assert cost(vectors, kmeans(vectors, 12, start=start, restarts=5, backend=backend)) < 1.03 * cost(vectors, peer)
+    assert cost(vectors, kmeans(vectors, 12, backend=backend)) < 1.03 * cost(vectors, peer)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -63,79 +52,18 @@ def test_every_point_is_in_the_cluster_of_the_nearest_centre(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("start", STARTS)
-def test_restarts_never_worsen_and_seeds_differ(backend, start):
-    vectors = Vectors(np.random.default_rng(0).normal(size=(300, 6)).astype(np.float32))
-    runs = [kmeans(vectors, 9, start=start, seed=seed, backend=backend) for seed in range(3)]
-    assert any((runs[0] != run).any() for run in runs[1:])
-    for seed in range(3):
-        options = {"start": start, "seed": seed, "backend": backend}
-        one, many = (cost(vectors, kmeans(vectors, 9, restarts=r, **options)) for r in (1, 8))
-        assert many <= one + 1e-4
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("k", [1, 3, 20])
-def test_more_clusters_than_different_points(backend, start, k):
+def test_more_clusters_than_different_points(backend, k):
     x = np.repeat(np.eye(3, dtype=np.float32), 10, axis=0)
-    found = kmeans(Vectors(x), k, start=start, backend=backend)
+    found = kmeans(Vectors(x), k, backend=backend)
     assert found.shape == (30,)
     assert 0 <= found.min() <= found.max() < k
     assert all(len(set(found[i : i + 10])) == 1 for i in (0, 10, 20))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("size", [1e-25, 1e19, 1e30])
-def test_embeddings_whose_squares_float32_cannot_hold(backend, size):
-    rng = np.random.default_rng(0)
-    labels = np.arange(200) % 4
-    x = ((np.eye(4, 8)[labels] * 20 + rng.normal(size=(200, 8))) * size).astype(np.float32)
-    found = kmeans(Vectors(x, normalize=False), 4, backend=backend)
-    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 4
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("spread", [3e-3, 5e-4, 1e-4, 1e-5])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nearly_equal_directions(backend, start, spread, dtype):
-    """Whose products float32 cannot tell apart: the clusters are those of the same points around the origin."""
-    rng = np.random.default_rng(0)
-    labels = np.arange(300) % 5
-    x = np.eye(5, 12)[labels] + 0.05 * rng.normal(size=(300, 12))
-    collapsed = (rng.normal(size=12) + spread * x).astype(dtype)
-    found = kmeans(Vectors(collapsed), 5, start=start, restarts=8, backend=backend)
-    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 5
-
-
-def test_as_many_clusters_as_points_are_the_points():
-    x, _ = blobs(30)
-    for k in (30, 31):
-        np.testing.assert_array_equal(kmeans(Vectors(x), k), np.arange(30))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 0}, "got 0 and 1"),
-        ({"k": 2, "restarts": 0}, "got 2 and 0"),
-        ({"k": 2, "start": "kmeans"}, r"clustering_start: .*kmeans\+\+, random.*'kmeans'"),
-    ],
-)
-def test_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        kmeans(Vectors(blobs(9)[0]), **options)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dimensions", [16, 128, 512])
-def test_ten_clusters_thirty_sigma_apart_are_found_from_every_seed(backend, dimensions):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(10, size=1000)
-    x = (30 / 2**0.5 * np.eye(10, dimensions)[labels] + rng.normal(size=(1000, dimensions))).astype(np.float32)
-    for seed in range(5):
-        assert F1()(contingency(labels, kmeans(Vectors(x, False), 10, seed=seed, backend=backend))) == 1
+def test_errors():
+    with pytest.raises(ValueError, match="expected k >= 1, got 0"):
+        kmeans(Vectors(blobs(9)[0]), 0)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -145,9 +73,7 @@ def test_many_small_clusters_are_found(backend):
     labels = np.concatenate([np.repeat(np.arange(300), 2), rng.integers(300, size=1000)])
     x = (1.5 * rng.normal(size=(1600, 512)) + rng.normal(size=(300, 512))[labels]).astype(np.float32)
     vectors = Vectors(x)
-    f1 = {start: F1()(contingency(labels, kmeans(vectors, 300, start=start, backend=backend))) for start in STARTS}
-    assert f1["random"] < 0.65
-    assert f1["kmeans++"] > 0.85
+    assert F1()(contingency(labels, kmeans(vectors, 300, backend=backend))) > 0.85
 
 
 @pytest.mark.skipif(not _search.has_faiss(), reason="no faiss")
@@ -157,21 +83,3 @@ def test_the_backends_find_the_same_clusters(normalize):
     x = (2 * rng.normal(size=(30, 6))[rng.integers(30, size=500)] + 0.2 * rng.normal(size=(500, 6))).astype(np.float32)
     first, second = (kmeans(Vectors(x, normalize), 30, seed=3, backend=backend) for backend in ("torch", "faiss"))
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("moving", [1, 4, 15])
-def test_only_moved_centres_are_compared_again(moving, count):
-    draw = torch.Generator().manual_seed(0)
-    points, centres = torch.randn(400, 3, generator=draw), torch.randn(20, 3, generator=draw)
-
-    def find(rows, centres, count):
-        distances, found = torch.cdist(points[rows], centres).square().sort(dim=1)
-        return Nearest(found[:, :count], distances[:, :count])
-
-    before = find(torch.arange(400), centres, 2)
-    moved = torch.arange(20) < moving
-    centres = centres + moved[:, None] * torch.randn(20, 3, generator=draw)
-    nearest = _update(before, centres, moved, count, find)
-    for value, expected in zip(nearest, find(torch.arange(400), centres, count), strict=True):
-        torch.testing.assert_close(value, expected)

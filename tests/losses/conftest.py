@@ -1,7 +1,5 @@
 """What the tests of the losses share: the cases of the contract suite, awkward batches, comparison with references."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,17 +1,14 @@
 """Every loss: the forms of tuples, what miners of pytorch-metric-learning return, and losses of other packages."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
 import torch
-from torch import nn
 
 import dml.losses
 from dml.losses import ForeignLoss
 from dml.protocols import Loss
-from dml.types import Pairs, Tuples, Uniform
+from dml.types import Pairs, Tuples
 
 # Over sets of pairs or over triples: all forms that contain the same pairs agree.
 OVER_SETS = ("triplet", "multi_similarity", "histogram", "lifted_structure", "quadruplet")
@@ -84,42 +81,6 @@ def test_what_another_packages_loss_learns_is_a_parameter_and_is_filled_in():
     loss = dml.losses.build_for(name, {"margin": 0.2}, num_classes=5, embedding_size=3, normalize=False)
     assert [tuple(p.shape) for p in loss.parameters()] == [(5, 3)]
     assert loss.loss.margin == 0.2
-
-
-class Partial:
-    """Not a module, and with a part of the protocol."""
-
-    uses_tuples = False
-    search_space = {"scale": Uniform(0, 1)}  # noqa: RUF012
-
-    def __call__(self, embeddings, labels, tuples):
-        return embeddings.sum()
-
-
-def test_a_foreign_loss_keeps_what_it_says_of_itself(check):
-    loss = ForeignLoss(Partial())
-    assert not loss.uses_tuples
-    assert set(loss.search_space) == {"scale"}
-    assert list(loss.parameters()) == []
-    x, y = check.contract_batch()
-    assert loss(x, y) == x.sum()
-
-
-def test_a_foreign_class_with_the_whole_protocol_is_used_as_it_is(monkeypatch, check):
-    example = next(case.part for case in check.cases() if case.name == "documented_example")
-    monkeypatch.setattr(nn, "Cosine", example, raising=False)
-    loss = dml.losses.build("torch.nn.Cosine", margin=0.3)
-    assert isinstance(loss, example)
-    assert loss.takes_padding
-
-
-def test_tuples_make_no_difference_if_it_uses_none(check, case):
-    loss = case.build()
-    if loss.uses_tuples:
-        pytest.skip("uses tuples")
-    x, y = check.contract_batch()
-    for tuples in check.in_all_forms(y).values():
-        assert torch.equal(loss(x, y, tuples), loss(x, y))
 
 
 @pytest.mark.parametrize(

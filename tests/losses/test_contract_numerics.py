@@ -1,7 +1,5 @@
 """Every loss: precision, memory, devices, compilation."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

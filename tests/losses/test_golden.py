@@ -1,7 +1,5 @@
 """The numbers of every loss in float64: value, gradients and stats, for each form of tuples and each synthesis."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

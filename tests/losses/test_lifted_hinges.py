@@ -1,7 +1,5 @@
 """The lifted hinge and its variant with the farthest positive, against loops over pairs and samples."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -43,23 +41,6 @@ def test_against_loops(check, name, synthesis, seed, margin, normalize):
         x, y = check.batch(seed, duplicates=duplicates)
         loss = build(name, margin=margin, synthesis=synthesis, normalize=normalize)
         check.equal(loss, lambda e, y=y: naive(name, e, y, margin, synthesis, normalize), x, y, tied=True)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_two_pairs_by_hand(name):
-    """Right angles within and between: d = sqrt 2, nearest sqrt 2, so the margin is what is left."""
-    x, y = 3 * torch.eye(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
-    for settings in ({}, {"synthesis": "loop"}, {"normalize": False}):
-        assert build(name, margin=0.25, **settings)(x, y).item() == pytest.approx(0.25)
-    # The segments' middles are 1 apart, sqrt 2 less than the ends.
-    assert build(name, margin=0.25, synthesis="loop_linear")(x, y).item() == pytest.approx(0.25 + 2**0.5 - 1)
-
-
-def test_two_samples_a_class_make_both_losses_equal():
-    g = torch.Generator().manual_seed(0)
-    x, y = torch.randn(16, 6, generator=g, dtype=torch.float64), torch.arange(8).repeat(2)
-    for synthesis in SYNTHESES:
-        torch.testing.assert_close(*(build(name, synthesis=synthesis)(x, y) for name in NAMES))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,5 @@
 """Accuracy of float32: rows of any lengths, near each other, far from the origin, beside outliers."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

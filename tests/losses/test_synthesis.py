@@ -1,14 +1,10 @@
 """Pairs and hardest distances against loops over samples, with the closest points found by scipy."""
 
-from __future__ import annotations
-
 import itertools
-from contextlib import nullcontext
 
 import pytest
 import torch
 from scipy.optimize import minimize
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.losses import synthesis
 
@@ -115,86 +111,3 @@ def test_nearest(kind):
         assert near.exists[p]
         torch.testing.assert_close(near.distance[p], expected)
     assert near.exists.sum() == len(naive_pairs(y))
-
-
-def test_order_of_hardness():
-    """Geodesics hold their ends and interpolated points: LoOp is the hardest, the samples themselves the least hard."""
-    x, y = batch(6, sizes=(6,) * 6, dimensions=3)
-    loop, few, many, ends = (
-        synthesis.nearest(x, y, kind, points).distance
-        for kind, points in (("loop", 2), ("embedding_expansion", 2), ("embedding_expansion", 200), ("none", 2))
-    )
-    assert (loop <= many + 1e-9).all()
-    assert (many <= few + 1e-9).all()
-    assert (few <= ends + 1e-9).all()
-    assert (loop < ends - 1e-3).any()
-    torch.testing.assert_close(loop, many, atol=5e-3, rtol=0)
-
-
-def degenerate_batches():
-    g = torch.Generator().manual_seed(7)
-    x = torch.nn.functional.normalize(torch.randn(8, 4, generator=g), dim=1)
-    y = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
-    yield "one class", x, torch.zeros(8, dtype=torch.int64)
-    yield "classes of one", x, torch.arange(8)
-    yield "one pair and the rest alone", x, torch.tensor([0, 0, 1, 2, 3, 4, 5, 6])
-    yield "one sample", x[:1], y[:1]
-    yield "nothing", x[:0], y[:0]
-    yield "duplicates everywhere", x[:1].expand(8, 4), y
-    yield "duplicates within classes", x[y], y
-    yield "opposite within classes", torch.where(torch.arange(8)[:, None] % 2 == 0, x, -x.roll(1, 0)), y
-    yield "zeros", x * 0, y
-    yield "zeros within a class", x * (y != 1)[:, None], y
-
-
-@pytest.mark.parametrize("kind", synthesis.SYNTHESES)
-@pytest.mark.parametrize("points", [1, 2])
-@pytest.mark.parametrize(("x", "y"), [pytest.param(x, y, id=name) for name, x, y in degenerate_batches()])
-def test_degenerate_batches_are_finite(kind, points, x, y):
-    for normalize in (True, False):
-        leaf = x.clone().requires_grad_()
-        near = synthesis.nearest(leaf, y, kind, points, normalize)
-        assert near.distance.isfinite().all()
-        assert near.distance.shape == near.exists.shape == (len(y) // 2,)
-        (near.distance * near.exists + near.positive).sum().backward()
-        assert leaf.grad.isfinite().all()
-
-
-@pytest.mark.parametrize("kind", synthesis.SYNTHESES)
-def test_nothing_waits_for_the_device(kind):
-    """Shapes follow from N alone: it runs on tensors that have no values."""
-    with FakeTensorMode():
-        near = synthesis.nearest(torch.zeros(9, 4), torch.zeros(9, dtype=torch.int64), kind)
-    assert near.distance.shape == (4,)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
-@pytest.mark.parametrize("kind", CHOICES)
-def test_compiled_it_gives_the_same(kind):
-    x, y = batch(8, sizes=(4, 3, 6))
-    torch._dynamo.reset()
-    results = []
-    for function in (synthesis.nearest, torch.compile(synthesis.nearest, backend="aot_eager")):
-        leaf = x.clone().requires_grad_()
-        near = function(leaf, y, kind)
-        near.distance.sum().backward()
-        results.append((near.distance.detach(), leaf.grad))
-    torch.testing.assert_close(*results)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("kind", synthesis.SYNTHESES)
-def test_cuda_gives_the_same_and_does_not_wait(kind, without_waiting):
-    x, y = batch(8, sizes=(8,) * 8, dimensions=16)
-    results = []
-    for device in ("cpu", "cuda"):
-        leaf, labels = x.float().to(device).requires_grad_(), y.to(device)
-        synthesis.nearest(leaf, labels, kind).distance.sum().backward()  # warm: the first call allocates
-        leaf.grad = None
-        with without_waiting() if device == "cuda" else nullcontext():
-            near = synthesis.nearest(leaf, labels, kind)
-            near.distance.sum().backward()
-        results.append((near.distance.detach().cpu(), leaf.grad.cpu()))
-    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)

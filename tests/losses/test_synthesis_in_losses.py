@@ -1,7 +1,5 @@
 """The `synthesis` option of triplet and multi_similarity: d_ijkl by brute force over the arcs, segments or points."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,13 +1,9 @@
-from __future__ import annotations
-
 import math
 
 import pytest
 import torch
 
 import dml.losses
-from dml import discovery
-from dml.protocols import Composite
 
 
 def least(costs, keep):
@@ -58,27 +54,6 @@ def test_with_all_kept_it_is_the_mean_of_the_wrapped_loss(check, name):
     plain = dml.losses.build(name, **settings).double()
     plain.load_state_dict(trimmed.loss.state_dict())
     check.equal(trimmed, lambda e: plain(e, y), x, y)
-
-
-def test_mining_shares_what_the_wrapped_loss_shares():
-    loss = dml.losses.build("trimmed", loss={"name": "triplet", "margin": 0.35, "distance": "squared"})
-    assert dict(loss.mining) == {"margin": 0.35, "distance": "squared"}
-    assert dict(dml.losses.build("trimmed", loss="contrastive").mining) == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "settings"),
-    [
-        ("margin", {}),
-        ({"name": "margin", "margin": 0.1}, {"margin": 0.1}),
-        ({"name": "margin", "settings": {"margin": 0.1}}, {"margin": 0.1}),
-    ],
-)
-def test_the_wrapped_loss_is_a_component(given, settings):
-    part = discovery.find("dml.losses", "trimmed")
-    assert issubclass(part, Composite)
-    assert part.components({"loss": given, "keep": 0.5}) == {"loss": ("dml.losses", "margin", settings)}
-    assert part.components({}) == {"loss": ("dml.losses", "triplet", {})}
 
 
 @pytest.mark.parametrize(("inner", "uses"), [("margin", True), ("softmax", False)])

@@ -5,9 +5,8 @@ import inspect
 import pytest
 import torch
 
-import dml
 from dml import discovery
-from dml.miners import ForeignMiner, PolicyMiner, build, known_settings
+from dml.miners import PolicyMiner, build
 from dml.protocols import NegativePolicy, PositivePolicy
 
 
@@ -28,44 +27,6 @@ def test_every_setting_goes_with_every_pair():
     )
     assert isinstance(mine, PolicyMiner)
     assert (mine.normalize, mine.distance, mine.padded, mine.max_per_class) == (False, "squared", True, 4)
-
-
-def test_known_settings():
-    known = known_settings()
-    assert {"margin", "epsilon", "cutoff", "normalize", "distance", "padded", "max_per_class"} <= known
-    assert not {"positives", "negatives", "self", "batch"} & known
-    for kind in ("positives", "negatives"):
-        for name in discovery.names(f"dml.miners.{kind}"):
-            assert set(discovery.settings_of(discovery.find(f"dml.miners.{kind}", name))) <= known
-    assert known_settings(negatives=["dml.miners.negatives.policies.SemihardRandom"]) == known
-
-
-@pytest.mark.parametrize(
-    ("pair", "setting", "expected"),
-    [
-        (("easy", "semihard_random"), "margin", r"margin: expected a number > 0; got 'abc'"),
-        (("easy", "distance_weighted"), "cutoff", r"cutoff: expected a number > 0; got 'abc'"),
-        (("easy", "distance_weighted"), "max_distance", r"max_distance: expected a number; got 'abc'"),
-        (("multi_similarity", "hard"), "epsilon", r"epsilon: expected a number; got 'abc'"),
-        (("easy", "multi_similarity"), "epsilon", r"epsilon: expected a number; got 'abc'"),
-        (("easy", "hard"), "max_per_class", r"max_per_class: expected a number >= 1; got 'abc'"),
-    ],
-)
-def test_a_setting_that_is_no_number_is_a_value_error(pair, setting, expected):
-    with pytest.raises(ValueError, match=expected):
-        build(positives=pair[0], negatives=pair[1], **{setting: "abc"})
-
-
-def test_public_interface():
-    mine = dml.miners.PolicyMiner(dml.miners.positives.Easy(), dml.miners.negatives.SemihardRandom(margin=0.3))
-    assert repr(mine) == repr(build(positives="easy", negatives="semihard_random", margin=0.3))
-    assert {"Easy", "MultiSimilarity"} <= set(dir(dml.miners.positives))
-    assert {"Hard", "DistanceWeighted"} <= set(dir(dml.miners.negatives))
-    with pytest.raises(AttributeError, match="Eazy"):
-        dml.miners.positives.Eazy  # noqa: B018
-    for miner in (mine, ForeignMiner(lambda x, y: (y, y, y))):
-        assert isinstance(miner.stats, dict)
-    assert isinstance(PolicyMiner.version, int)
 
 
 PARTS = [(kind, name) for kind in ("positives", "negatives") for name in discovery.names(f"dml.miners.{kind}")]
@@ -104,11 +65,6 @@ def test_what_is_wrong_is_said(settings, message):
         build(**settings)
 
 
-def test_a_name_that_is_no_path():
-    with pytest.raises(ValueError, match=r"dotted path.*'easy'.*positives \(all, easy"):
-        build("easy")
-
-
 @pytest.mark.parametrize(
     ("embeddings", "labels", "message"),
     [
@@ -121,21 +77,3 @@ def test_a_name_that_is_no_path():
 def test_a_wrong_batch(embeddings, labels, message):
     with pytest.raises(ValueError, match=message):
         build(positives="easy", negatives="hard")(embeddings, labels)
-
-
-def test_embeddings_are_left_alone():
-    embeddings = torch.randn(8, 4, requires_grad=True)
-    before = embeddings.detach().clone()
-    tuples = build(positives="easy", negatives="distance_weighted", normalize=False)(embeddings, torch.arange(8) // 2)
-    assert torch.equal(embeddings.detach(), before)
-    assert embeddings.grad is None
-    assert not any(column.requires_grad for column in tuples)
-
-
-def test_a_foreign_miner_is_one_too():
-    pytest.importorskip("pytorch_metric_learning")
-    assert isinstance(build("pytorch_metric_learning.miners.MultiSimilarityMiner", epsilon=0.2), ForeignMiner)
-    with pytest.raises(ValueError, match="cannot be imported"):
-        build("pytorch_metric_learning.miners.NoSuchMiner")
-    with pytest.raises(ValueError, match="expected a class"):
-        build("pytorch_metric_learning.miners.base_miner")

@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, and the skew that `dml.miners.skew` estimates from them."""
+"""Counts of the distances of drawn pairs, and the skew that `papers.noise.theory.skew` estimates from them."""
 
 import json
 
@@ -7,12 +7,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.miners import PairDistances, build
-from dml.miners import skew as eta
 from dml.types import Pairs, Tuples
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -37,26 +32,6 @@ def test_counts_by_hand(positives, negatives, padded, tools):
         assert counts.uniform.sum() == pytest.approx(2 * len(tools.triples(tuples)))
 
 
-def test_four_tensors(tools):
-    embeddings, labels = tools.random_batch(1)
-    a, p, n = build(positives="easy", negatives="hard")(embeddings, labels)
-    three, four = PairDistances(), PairDistances()
-    three.update(embeddings, labels, (a, p, n))
-    four.update(embeddings, labels, (a[:2], p[:2], a, n))
-    assert torch.equal(three.negatives.drawn, four.negatives.drawn)
-    assert four.positives.drawn.sum() == four.positives.uniform.sum() == 2
-
-
-def test_labels_of_any_integer_type(tools):
-    embeddings, labels = tools.random_batch(1)
-    tuples = build(positives="easy", negatives="hard")(embeddings, labels)
-    kept = torch.ones_like(labels, dtype=torch.bool)
-    long, short = PairDistances(), PairDistances()
-    long.update(embeddings, labels, tuples, kept)
-    short.update(embeddings, labels.int(), tuples, kept)
-    assert short.counts() == long.counts()
-
-
 def test_counts_are_plain_numbers_and_the_state_continues(tools):
     embeddings, labels = tools.random_batch(1)
     tuples = build(positives="all", negatives="all")(embeddings, labels)
@@ -75,35 +50,6 @@ def test_counts_are_plain_numbers_and_the_state_continues(tools):
         assert stored[f"{prefix}uniform"] == pytest.approx(counts.uniform.tolist(), abs=1e-3)
     with pytest.raises(ValueError, match=r"expected 200 bins, got 100"):
         whole.load_state_dict({"drawn": torch.zeros(100), "uniform": torch.zeros(100)})
-
-
-def test_the_paper_s_conjecture(tools):
-    """Uniform drawing has eta 1; random semi-hard less than fixed semi-hard (eta_rand < eta_fixed)."""
-    skew = {}
-    for negatives in ("random", "semihard_random", "semihard_fixed"):
-        mine, seen = build(positives="all", negatives=negatives), PairDistances()
-        draws = generator()
-        for seed in range(40):
-            embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=0.8)
-            seen.update(embeddings, labels, mine(embeddings, labels, generator=draws))
-        skew[negatives] = eta.estimate_eta(*seen.negatives)
-    assert skew["random"].low == 1
-    assert skew["random"].eta < 1.05
-    assert skew["random"].high < skew["semihard_random"].low
-    assert skew["semihard_random"].high < skew["semihard_fixed"].low
-
-
-def test_distances_beyond_the_last_bin_and_settings():
-    seen = PairDistances(bins=4, high=1.0, normalize=False)
-    embeddings, labels = torch.tensor([[0.0], [0.1], [9.0]]), torch.tensor([0, 0, 1])
-    seen.update(embeddings, labels, build(positives="all", negatives="all", normalize=False)(embeddings, labels))
-    assert seen.negatives.drawn.tolist() == [0, 0, 0, 2]
-    assert seen.positives.drawn.tolist() == [2, 0, 0, 0]
-    assert seen.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
-    with pytest.raises(ValueError, match=r"bins: .*got 0"):
-        PairDistances(bins=0)
-    with pytest.raises(ValueError, match=r"high: .*got 0"):
-        PairDistances(high=0)
 
 
 @pytest.mark.parametrize("form", ["padded", "pairs", "four"])

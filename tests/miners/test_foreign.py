@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.miners import ForeignMiner, build
+from dml.miners import build
 from dml.types import Tuples
 
 miners = pytest.importorskip("pytorch_metric_learning.miners")
@@ -54,10 +54,3 @@ def test_low_precision(tools):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = mine(embeddings, labels)
     assert all(map(torch.equal, found, mine(embeddings.float(), labels)))
-
-
-def test_what_is_no_tuple_of_indices():
-    with pytest.raises(ValueError, match="expected 3 or 4 tensors of indices, got 2"):
-        ForeignMiner(lambda x, y: (y, y))(torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64))
-    with pytest.raises(ValueError, match="expected 3 or 4 tensors of indices, got Tensor"):
-        ForeignMiner(lambda x, y: y)(torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))

@@ -53,16 +53,6 @@ def test_every_parameter_gets_a_gradient(name):
     assert all(parameter.grad is not None for parameter in network.parameters())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_without_weights_nothing_is_expected_of_the_pixels(name):
-    settings = small(name)
-    assert models.find(name).statistics(**settings) is None
-    assert models.find(name).pixels(**settings) is None
-    assert models.find(name).without_weights(settings) == settings
-    assert models.find(name).check_installed(settings) is None
-    assert models.find(name).without_weights({"other": 1})["other"] == 1
-
-
 WITH_WEIGHTS = {
     "torchvision": {"name": "mobilenet_v2"},
     "timm": {"name": "resnet18"},
@@ -83,15 +73,6 @@ def test_weights_say_their_pixels_and_their_statistics(name):
     white = augment.build("none", **normalization)(torch.full((1, 3, 4, 4), 255, dtype=torch.uint8), training=False)
     expected = (1 - torch.tensor(statistics["mean"])) / torch.tensor(statistics["std"])
     torch.testing.assert_close(white[0, :, 0, 0], expected.expand(3))
-
-
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_lites_pixels_are_timms(number):
-    timm = pytest.importorskip("timm")
-    config = timm.get_pretrained_cfg(f"tf_efficientnet_lite{number}")
-    assert models.find(f"efficientnet_lite{number}").pixels() == Resize(
-        config.input_size[-1], config.interpolation, config.crop_pct
-    )
 
 
 def test_published_pixels_of_some_networks():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from dml import discovery, models
+from dml import models
 from dml.models import FromBlock
 from dml.models._wrapped import inside
 
@@ -161,22 +161,6 @@ def test_steps_are_those_of_the_whole_network_with_fixed_lower_blocks(name):
     assert any(not torch.equal(ours[key], start[key]) for key in start)
 
 
-def test_only_the_upper_blocks_are_trained():
-    network = FromBlock(build("torchvision", {"name": "mobilenet_v2", **OFFLINE}), "features.14", SHAPE)
-    features = network.backbone.network.features
-    assert {index for index in range(19) if any(p.requires_grad for p in features[index].parameters())} == {
-        *range(14, 19)
-    }
-    before = copy.deepcopy(network.state_dict())
-    network.train()
-    assert [block.training for block in (features[13], features[14])] == [False, True]
-    network(torch.randn(4, 96, 4, 4)).sum().backward()
-    changed = {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
-    assert changed
-    assert all(int(key.split(".")[3]) >= 14 for key in changed)
-    assert all((p.grad is not None) == p.requires_grad for p in network.parameters())
-
-
 def test_dropout_that_forward_computes_is_active_only_in_training():
     settings = {"name": "tf_efficientnet_lite0", "arguments": {"drop_rate": 0.5}, **OFFLINE}
     network, maps = FromBlock(build("timm", settings), "conv_head", SHAPE), torch.randn(2, 320, 2, 2)
@@ -184,34 +168,6 @@ def test_dropout_that_forward_computes_is_active_only_in_training():
     dropped = (network.train()(maps) == 0).float().mean()
     assert dropped > 0.4
     assert (network.eval()(maps) == 0).float().mean() < 0.9 * dropped
-
-
-class Branches(nn.Module):
-    """Two branches that join at the end, after one common layer."""
-
-    def __init__(self, channels=3, image_size=None):
-        super().__init__()
-        self.stem, self.left, self.right = nn.Conv2d(channels, 4, 3), nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 3)
-        self.last = nn.Linear(4, 5)
-
-    def forward(self, images):
-        maps = self.stem(images)
-        return self.last((self.left(maps) + self.right(maps)).mean((2, 3)))
-
-
-class Parallel(Branches):
-    def forward(self, images):
-        return self.stem(images).mean((2, 3)) + self.left(images.repeat(1, 2, 1, 1)[:, :4]).mean((2, 3))
-
-
-def test_a_class_of_another_package_is_divided_where_its_branches_are_not(monkeypatch):
-    monkeypatch.setattr(discovery, "import_class", lambda path, label: Branches)
-    models.check_block("another.package.Branches", {}, "last")
-    with pytest.raises(ValueError, match=r"unknown block 'left'.*Choices: stem, last$"):
-        models.check_block("another.package.Branches", {}, "left")
-    monkeypatch.setattr(discovery, "import_class", lambda path, label: Parallel)
-    with pytest.raises(ValueError, match=r"the backbone Parallel cannot be divided into blocks.*ResNet.*Swin"):
-        models.check_block("another.package.Parallel", {}, "stem")
 
 
 @pytest.mark.parametrize(

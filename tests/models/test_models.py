@@ -2,14 +2,11 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml import discovery, models
 
 pytestmark = pytest.mark.slow
-
-SIZES = {"googlenet": 64, "inception_v3": 96, "resnet18": 32}
 
 
 @pytest.mark.parametrize("backbone", ["torchvision", "timm"])
@@ -27,32 +24,6 @@ def test_frozen_batch_norm_is_frozen_from_the_first_step(backbone):
     assert torch.equal(norms[0].running_mean, before)
     assert model.head.training
     assert model.head.weight.requires_grad
-
-
-@pytest.mark.filterwarnings("ignore:The default weight initialization:FutureWarning")
-@pytest.mark.parametrize("name", ["googlenet", "inception_v3"])
-def test_a_network_with_weights_is_loaded_into_one_without(name, monkeypatch):
-    """The two whose input and heads torchvision changes where it loads weights."""
-    from torchvision import models as available
-
-    def with_weights(name, weights):
-        extra = {"aux_logits": False} if name == "googlenet" else {}  # as `weights="DEFAULT"` leaves it
-        return getattr(available, name)(weights=None, init_weights=False, transform_input=True, **extra)
-
-    monkeypatch.setattr(available, "get_model", with_weights)
-    trained = models.build("torchvision", embedding_size=4, name=name).eval()
-    monkeypatch.undo()
-    loaded = models.build("torchvision", embedding_size=4, name=name, pretrained=False).eval()
-    loaded.load_state_dict(trained.state_dict())
-    images = torch.randn(2, 3, SIZES[name], SIZES[name])
-    torch.testing.assert_close(loaded(images), trained(images))
-    assert all(p.grad is not None for p in _after_a_step(loaded, images))
-
-
-def _after_a_step(model: nn.Module, images: torch.Tensor) -> list[nn.Parameter]:
-    """Its parameters, each of which must have a gradient, or data-parallel training never ends."""
-    model.train()(images.repeat(2, 1, 1, 1)).sum().backward()
-    return list(model.parameters())
 
 
 @pytest.mark.parametrize(

@@ -40,22 +40,6 @@ def test_features_are_those_of_each_network_with_its_own_pixels():
     torch.testing.assert_close(normalize(found) @ normalize(found).T, cosines.mean(0))
 
 
-def test_a_saved_network_needs_no_weights_and_expects_the_same_pixels(tmp_path):
-    made = network(**BOTH)
-    save_file(made.backbone.networks[0].state_dict(), tmp_path / "own.safetensors")
-    first = {"name": "mobilenet_v1", "settings": {"width": 0.25, "weights": str(tmp_path / "own.safetensors")}}
-    settings = {"backbones": [first, {**first, "settings": {**first["settings"], "mean": 0.5, "std": 0.5}}]}
-    loaded, images = network(**settings), torch.randn(2, 3, 32, 32)
-    assert loaded.backbone.shifts[1].abs().min() > 0
-    offline = models.find("side_by_side").without_weights(settings)
-    for one in offline["backbones"]:  # as where weights come with their statistics
-        one["settings"] = {key: value for key, value in one["settings"].items() if key == "width"}
-    assert "own.safetensors" not in json.dumps(offline)
-    again = network(**offline)
-    again.load_state_dict(loaded.state_dict())
-    assert torch.equal(again(images), loaded(images))
-
-
 def test_what_decides_the_features_is_in_keys(tmp_path, monkeypatch):
     made = network(**BOTH)
     for name in ("a", "b"):

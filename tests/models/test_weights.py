@@ -1,7 +1,5 @@
 """Backbones with weights from a file: what fits is loaded, what does not fit is named."""
 
-import copy
-import importlib
 import os
 from pathlib import Path
 
@@ -9,13 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.nn import functional as F
 
 from dml import models
 
 pytestmark = pytest.mark.slow
 
-SHARED = Path(os.environ.get("DML_WEIGHTS") or Path(__file__).parents[2] / "../shared/weights")
 IMAGES = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 
@@ -138,35 +134,6 @@ def test_the_names_of_a_networks_first_authors(tmp_path):
         backbone(tmp_path / "other.pth", "timm", image_size=32, name=name, arguments=VIT)
 
 
-def test_torchvisions_vision_transformer_at_another_size(tmp_path):
-    from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
-
-    small = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "mlp_dim": 8}
-    torch.manual_seed(4)
-    made = VisionTransformer(image_size=64, patch_size=16, **small).eval()
-    larger = VisionTransformer(image_size=96, patch_size=16, **small).eval()
-    larger.load_state_dict(interpolate_embeddings(96, 16, made.state_dict()))
-    larger.heads = nn.Identity()
-    resized = copy.deepcopy(made)
-    part = importlib.import_module("dml.models.torchvision")
-    part._resize(resized, 96)
-    resized.heads = nn.Identity()
-    images = torch.randn(2, 3, 96, 96)
-    assert torch.equal(resized(images), larger(images))
-    state = part._for_size(resized, dict(made.state_dict()))
-    assert torch.equal(state["encoder.pos_embedding"], larger.encoder.pos_embedding)
-
-
-def test_arguments_reach_the_constructor(tmp_path):
-    settings = {"name": "mobilenet_v2", "arguments": {"width_mult": 0.5}}
-    save_file(network(width_mult=0.5).state_dict(), tmp_path / "half.safetensors")
-    assert backbone(tmp_path / "half.safetensors", **settings)(IMAGES).shape == (2, 1280)
-    with pytest.raises(ValueError, match="of another shape"):
-        backbone(tmp_path / "half.safetensors", name="mobilenet_v2")
-    with pytest.raises(ValueError, match=r"arguments {'width': 2}: .*unexpected keyword argument 'width'"):
-        models.find("torchvision")(name="mobilenet_v2", pretrained=False, arguments={"width": 2})
-
-
 def test_what_does_not_fit_is_named_and_counted(tmp_path):
     state = network("squeezenet1_1").state_dict()
     changed = {k: w for k, w in state.items() if k not in ("features.0.bias", "features.0.weight")}
@@ -181,13 +148,6 @@ def test_what_does_not_fit_is_named_and_counted(tmp_path):
         "1 of another shape: 'features.3.squeeze.bias' has the shape (9,), the network's (16,)"
     )
     assert str(path) in str(raised.value)
-
-
-def test_a_trials_model_is_no_file_of_a_backbone(tmp_path):
-    model = models.build("torchvision", embedding_size=2, name="squeezenet1_1", pretrained=False)
-    save_file(model.state_dict(), tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match=r"A model of an earlier trial is loaded by training\.init_from"):
-        backbone(tmp_path / "model.safetensors", name="squeezenet1_1")
 
 
 class Harmful:
@@ -270,43 +230,3 @@ def test_statistics_of_weights_from_a_file(part):
 
 
 # Real weights, of which the README beside them says how they load.
-
-
-def real(name):
-    path = SHARED / f"{name}.safetensors"
-    if not path.is_file():
-        pytest.skip("no pretrained weights here: set DML_WEIGHTS")
-    return path
-
-
-@pytest.fixture
-def image():
-    """A fixed image of 128 pixels with edges and colours, normalised."""
-    y, x = torch.meshgrid(torch.linspace(-1, 1, 128), torch.linspace(-1, 1, 128), indexing="ij")
-    return torch.stack([torch.sin(9 * x * y), (x**2 + y**2 < 0.5).float(), x + y])[None]
-
-
-def test_real_mobilenet_v2_with_tensorflows_padding(image):
-    path = real("mobilenet_v2")
-    naive = network()
-    naive.load_state_dict(load_file(path), strict=True)
-    for layer in naive.modules():
-        if isinstance(layer, nn.Conv2d) and layer.stride == (2, 2):
-            layer.padding = (0, 0)
-            layer.register_forward_pre_hook(lambda layer, inputs: (F.pad(inputs[0], (0, 1, 0, 1)),))
-    settings = {"name": "mobilenet_v2", "padding": "tensorflow"}
-    loaded = backbone(path, **settings)
-    assert torch.equal(loaded(image), naive.features(image).mean((2, 3)))
-    assert not torch.allclose(loaded(image), backbone(path, name="mobilenet_v2")(image), atol=0.1), "padding counts"
-
-
-def test_real_mobilenet_v1_of_width_075(image):
-    timm = pytest.importorskip("timm")
-    path = real("mobilenet_v1_075")
-    make = timm.models.efficientnet._gen_mobilenet_v1
-    naive = make("mobilenetv1_100", 0.75, num_classes=0, pad_type="same").eval()
-    naive.load_state_dict(load_file(path), strict=True)
-    loaded = backbone(path, "mobilenet_v1", width=0.75)
-    assert loaded.features == 768
-    for side in (128, 127, 96):
-        torch.testing.assert_close(loaded(image[..., :side, :side]), naive(image[..., :side, :side]))

@@ -1,10 +1,15 @@
-"""The number of features is the width of what a network gives, of whatever class, pooling, channels and size it is."""
+"""The number of features, and pixels as features."""
 
+import itertools
+import math
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dml import discovery, models
+from dml import models
+from dml.models._wrapped import SameConv2d, SameMaxPool2d, pad_as_tensorflow
 
 timm = pytest.importorskip("timm")
 
@@ -42,20 +47,6 @@ def test_of_torchvisions_networks(name):
     check(network, 3, 224, "meta")
 
 
-@pytest.mark.parametrize("side", [48, 64, 40])
-@pytest.mark.parametrize(
-    ("backbone", "name"),
-    [
-        *(("timm", "vit_tiny_patch16_224"), ("timm", "swin_tiny_patch4_window7_224"), ("torchvision", "vit_b_16")),
-        *(("timm", "vit_pwee_patch16_reg1_gap_256"), ("timm", "xcit_nano_12_p16_224")),
-    ],
-)
-def test_networks_of_one_size_are_built_for_that_of_the_images(backbone, name, side):
-    with torch.device("meta"):
-        network = models.build(backbone, embedding_size=4, image_size=side, name=name, pretrained=False)
-    check(network, 3, side, "meta")
-
-
 @pytest.mark.parametrize(
     ("backbone", "settings", "side", "message"),
     [
@@ -73,22 +64,85 @@ def test_what_a_network_cannot_take_is_said_when_it_is_built(backbone, settings,
         models.build(backbone, embedding_size=4, image_size=side, pretrained=False, **settings)
 
 
-class Foreign(nn.Module):
-    """A network of another package, which states no or another width."""
-
-    def __init__(self, channels=3, image_size=None, width=7):
-        super().__init__()
-        self.layer = nn.Linear(channels * 4, width)
-
-    def forward(self, images):
-        return self.layer(nn.functional.adaptive_avg_pool2d(images, 2).flatten(1))
+def test_areas_of_an_image_become_their_means():
+    images = torch.rand(3, 2, 64, 128, generator=torch.Generator().manual_seed(0))
+    part = models.Pixels(channels=2, image_size=64)
+    expected = images.numpy().reshape(3, 2, 32, 2, 32, 4).mean(axis=(3, 5)).reshape(3, -1)
+    np.testing.assert_allclose(part(images), expected, rtol=1e-5)
+    assert part.features == expected.shape[1]
 
 
-class Mistaken(Foreign):
-    features = 3
+@pytest.mark.parametrize(("size", "shape"), [(8, (8, 8)), (28, (28, 40)), (40, (40, 28)), (None, (50, 20))])
+def test_images_of_any_shape_have_as_many_features_as_stated(size, shape):
+    part = models.Pixels(channels=1, image_size=size)
+    images = torch.rand(2, 1, *shape)
+    assert part(images).shape == (2, part.features)
+    if shape == (8, 8):
+        assert torch.equal(part(images), images.flatten(1))
 
 
-@pytest.mark.parametrize("part", [Foreign, Mistaken])
-def test_of_a_class_of_another_package(monkeypatch, part):
-    monkeypatch.setattr(discovery, "import_class", lambda path, label: part)
-    check(models.build("another.package.Part", embedding_size=4, channels=1, image_size=9), 1, 9)
+@pytest.mark.parametrize(("width", "name"), [(1.0, "mobilenetv1_100"), (1.25, "mobilenetv1_125")])
+@pytest.mark.parametrize("padding", ["torch", "tensorflow"])
+def test_against_timm(width, name, padding):
+    timm = pytest.importorskip("timm")
+    pad_type = {"torch": "", "tensorflow": "same"}[padding]
+    theirs = timm.create_model(name, num_classes=0, in_chans=1, pad_type=pad_type)
+    ours = models.find("mobilenet_v1")(channels=1, width=width, padding=padding)
+    assert ours.features == theirs.num_features == 1024 * width
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    for side in (32, 45):
+        images = torch.randn(2, 1, side, side)
+        torch.testing.assert_close(ours.eval()(images), theirs.eval()(images))
+
+
+def naive(image, kernel, stride, reduce):
+    """One channel (H, W) -> the output of TensorFlow's SAME: ceil(size / stride) windows, more padding at the end."""
+    height, width = (math.ceil(size / stride) for size in image.shape)
+    before = [
+        max((n - 1) * stride + kernel - size, 0) // 2 for n, size in zip((height, width), image.shape, strict=True)
+    ]
+    found = torch.empty(height, width)
+    for row, column in itertools.product(range(height), range(width)):
+        window = []
+        for y, x in itertools.product(range(kernel), repeat=2):
+            at = (row * stride + y - before[0], column * stride + x - before[1])
+            inside = all(0 <= place < size for place, size in zip(at, image.shape, strict=True))
+            window.append(image[at].item() if inside else None)
+        found[row, column] = reduce(window)
+    return found
+
+
+@pytest.mark.parametrize("size", [(8, 8), (10, 6), (7, 9), (5, 8)])
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 2), (5, 2), (7, 2), (3, 3), (1, 2), (7, 4)])
+def test_against_the_definition(size, kernel, stride):
+    image = torch.randn(1, 1, *size, generator=torch.Generator().manual_seed(0))
+    conv = nn.Conv2d(1, 1, kernel, stride=stride, padding=max(1, kernel // 2), bias=False)
+    pool = nn.MaxPool2d(kernel, stride, padding=kernel // 2)
+    layers = nn.Sequential(conv, pool)
+    weights = conv.weight.detach().flatten().tolist()
+    pad_as_tensorflow(layers)
+    assert isinstance(layers[0], SameConv2d)
+    assert layers[0].weight is conv.weight
+    expected = naive(
+        image[0, 0], kernel, stride, lambda seen: sum(w * (v or 0) for w, v in zip(weights, seen, strict=True))
+    )
+    torch.testing.assert_close(layers[0](image)[0, 0], expected)
+    if kernel > 1:
+        assert isinstance(layers[1], SameMaxPool2d)
+        largest = naive(image[0, 0], kernel, stride, lambda seen: max(v for v in seen if v is not None))
+        torch.testing.assert_close(layers[1](image)[0, 0], largest)
+
+
+def test_the_new_layers_are_those_that_run():
+    torch.manual_seed(0)
+    network, images = models.build("small_conv", embedding_size=4, channels=1), torch.randn(4, 1, 8, 8)
+    expected = network.eval()(images)
+    assert torch.equal(network.train().eval()(images), expected)
+    network = nn.SyncBatchNorm.convert_sync_batchnorm(network.train())
+    ran = []
+    for module in network.modules():
+        if isinstance(module, nn.SyncBatchNorm):
+            module.register_forward_hook(lambda module, *_: ran.append((module, module.training)))
+    torch.testing.assert_close(network.eval()(images), expected)
+    assert len({module for module, _ in ran}) == 3
+    assert not any(training for _, training in ran)

@@ -66,13 +66,6 @@ def test_wrong_rates(name, rate, tools):
         noise.build(name, rate=rate, **({"path": "labels.csv"} if tools.reads_file(name) else {}))
 
 
-def test_rates_of_numpy(name, tools):
-    labels = tools.make_labels()
-    for rate in (np.float32(0.25), np.float64(0.25)):
-        assert (tools.corrupt(name, labels, rate).observed == tools.corrupt(name, labels, 0.25).observed).all()
-    assert not tools.corrupt(name, labels, np.int64(0)).flipped.any()
-
-
 def test_wrong_labels(name, tools):
     for wrong, message in (
         (np.array([0, -1, 1]), "from 0, got -1"),
@@ -81,11 +74,6 @@ def test_wrong_labels(name, tools):
     ):
         with pytest.raises(ValueError, match=message):
             tools.corrupt(name, wrong, 0.5)
-
-
-def test_a_misspelt_setting(name):
-    with pytest.raises(ValueError, match=r"'rat'.*'rate'"):
-        noise.build(name, rat=0.5)
 
 
 def test_one_class(name, tools):

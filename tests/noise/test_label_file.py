@@ -30,14 +30,6 @@ def test_labels_are_found_by_index(tmp_path, suffix):
     assert table["observed"].tolist() == [0, 2, -1, 2] * 2
 
 
-@pytest.mark.parametrize(("sign", "suffix"), [(";", "csv"), ("\t", "csv"), ("\t", "tsv")])
-def test_separators(sign, suffix, tmp_path):
-    path = tmp_path / f"labels.{suffix}"
-    pd.DataFrame(GOOD, columns=["index", "label"]).to_csv(path, index=False, sep=sign, encoding="utf-8-sig")
-    observed, _ = noise.build("label_file", path=path).corrupt(LABELS, seed=0, index=INDEX)
-    assert observed.tolist() == [0, 2, -1, 2]
-
-
 def test_the_rate_is_checked(tmp_path):
     path = write(tmp_path, GOOD)
     noise.build("label_file", path=path, rate=0.333).corrupt(LABELS, 0, index=INDEX)
@@ -70,16 +62,6 @@ def test_bad_files(tmp_path, rows, message):
         noise.build("label_file", path=write(tmp_path, rows)).corrupt(LABELS, 0, index=INDEX)
 
 
-def test_no_file_and_other_columns(tmp_path):
-    with pytest.raises(ValueError, match="the file does not exist"):
-        noise.build("label_file", path=tmp_path / "none.csv").corrupt(LABELS, 0)
-    with pytest.raises(ValueError, match=r"expected a .csv, .tsv or .parquet file"):
-        noise.build("label_file", path="labels.txt")
-    pd.DataFrame({"row": [0]}).to_csv(tmp_path / "other.csv")
-    with pytest.raises(ValueError, match="expected the columns index and label"):
-        noise.build("label_file", path=tmp_path / "other.csv").corrupt(LABELS, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -97,9 +79,3 @@ def test_unreadable_files(tmp_path, name, content, message):
     path.write_bytes(write(tmp_path, GOOD, "parquet").read_bytes()[:-9] if content is None else content)
     with pytest.raises(ValueError, match=f"^noise 'label_file': {path}: {message}"):
         noise.build("label_file", path=path).corrupt(LABELS, 0)
-
-
-@pytest.mark.parametrize("path", [5, None, ["labels.csv"]])
-def test_a_path_of_another_type(path):
-    with pytest.raises(ValueError, match=r"path: expected a .csv, .tsv or .parquet file, got"):
-        noise.build("label_file", path=path)

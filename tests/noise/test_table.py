@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from dml import discovery, noise
 
@@ -59,26 +58,6 @@ def test_pixel_features_of_similar_images_are_similar():
     assert alike[same].min() > 0.9
     assert alike[~same].max() < 0.5
     assert np.isfinite(pixels(np.zeros((2, 5, 5, 1), dtype=np.uint8), np.arange(2))).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"phase": "test"}, "unknown phase 'test'. Choices: tune, confirm"),
-        ({"models": [("uniform", 0.1, {}), ("uniform", 0.1, {})]}, r"'uniform', 0.1"),
-        ({"models": []}, "at least one model and one seed"),
-        ({"index": np.arange(5)}, r"\(5,\) and \(610,\)"),
-        ({"feature": np.zeros((N, 2))}, "unknown context.*feature"),
-        ({"models": [("unifrom", 0.1, {})]}, "did you mean 'uniform'"),
-        ({"models": [("similarity", 0.1, {})]}, "needs features"),
-        ({"models": [("similarity", 0.1, {})], "features": np.zeros((9, 2))}, r"expected \(610, d\)"),
-        ({"models": [("small_cluster", 0.1, {})], "features": np.full((N, 2), np.nan)}, "not finite"),
-    ],
-)
-def test_wrong_arguments(change, message, tools):
-    given = {"index": np.arange(N), "labels": tools.make_labels(), "models": [("uniform", 0.1, {})], "seeds": [0]}
-    with pytest.raises(ValueError, match=message):
-        noise.table(**{**given, "phase": "tune", **change})
 
 
 def test_halves_divide_images_by_their_observed_class(tools):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dml.report import reference_values
 from dml.report.claims_page import theory_sections
 from dml.report.page.blocks import Facts
+from dml.report.sections import reference_values
 from papers.eps.sections import stability, zero_loss
 from papers.eps.theory import clean_risk
 from papers.noise.sections import pair_noise

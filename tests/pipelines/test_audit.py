@@ -157,70 +157,14 @@ def check_the_study_after_the_audit(study, done, paths, work):
     assert len(set(digests)) >= 3
 
 
-def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
-    photograph(Path("photos"), each=5)
-    text = STUDY + "audit: {review_size: 10}\n"
-    work(text)
-    done, asking = Path("audit/pets"), Path("pipelines/audits/pets")
-    answer(audit.ReviewPlan.load(done), paths_of(done)).to_csv("review.csv", index=False)
-    reviews.take_in(asking, Path("review.csv"), done)
-    with pytest.raises(ValueError, match="is a review of 10 looks: move it"):
-        reviews.ask(asking, 12)
-    kept = (asking / "review.csv").read_bytes()
-    work(text, names="audit")
-    assert (done / "labels/reviewed.csv").is_file()
-    (done / "labels/mine.csv").write_text("mine")
-    work(text.replace("review_size: 10", "review_size: 10, pixels: 8"), names="audit")
-    assert "the review is not used" in capsys.readouterr().err
-    assert json.loads((done / "summary.json").read_text())["review"] is None
-    assert (asking / "review.csv").read_bytes() == kept
-    assert not (done / "labels/reviewed.csv").exists()
-    assert (done / "labels/mine.csv").read_text() == "mine"
-
-
-def made_table(fine_of_the_wrong: str) -> pd.DataFrame:
-    """20 images of each of three kinds in one folder; one `ant` was called `bee`. Its verified label may vary."""
-    photograph(Path("photos"), KINDS[:3], 20)
-    paths = [f"{kind}/{number:02d}.png" for kind in KINDS[:3] for number in range(20)]
-    given = [path.split("/")[0] for path in paths]
-    fine = list(given)
-    given[4], fine[4] = "bee", fine_of_the_wrong
-    return pd.DataFrame({"path": paths, "fine": fine, "given": given})
-
-
-TABLE = STUDY.replace("test_share: 0.4", "table: table.csv, test_share: 0.0")
-
-
-def test_given_labels_are_audited_and_verified_ones_only_measure(work, untracked):
-    digests, measured = [], []
-    for verified in ("ant", "cat"):
-        made_table(verified).to_csv("table.csv", index=False)
-        work(TABLE + "audit: {}\n", names="download pack audit")
-        table = pd.read_csv("audit/pets/audit.csv")
-        assert table.loc[0, ["given", "path", "suggested"]].tolist() == ["bee", "ant/04.png", "ant"]
-        content = json.loads(Path("audit/pets/summary.json").read_text())
-        digests.append((content["digest"], table.drop(columns="row").to_csv()))
-        measured.append(content["measured"])
-    assert digests[0] == digests[1]
-    assert measured[0] == {"rate": 1 / 60, "auroc": 1.0, "average_precision": 1.0, "precision": 1.0}
-
-
 def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
     photograph(Path("photos"), each=8)
     shutil.move("photos/ant/03.png", "photos/bee/ant-03.png")
     text = STUDY + "resources: {concurrent: 1}\n"  # in this process
     text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8").replace("steps: 2", "steps: 60")
-    work(text + "audit: {trained: true, folds: 3}\n", names="download pack audit")
-    assert "training 3 networks of 3, one for each fold (pets|uniform-0|triplet|" in capsys.readouterr().out
+    work(text + "audit: {trained: true}\n", names="download pack audit")
+    assert "training 5 networks of 5, one for each fold (pets|uniform-0|triplet|" in capsys.readouterr().out
     assert set(json.loads(Path("audit/pets/summary.json").read_text())["losses"]) == {"pixels", "trained"}
-    alone = text + "audit: {trained: {loss: triplet}, pixels: null, folds: 3}\n"
-    work(alone, names="audit")
-    content = json.loads(Path("audit/pets/summary.json").read_text())
-    assert content["representation"] == "trained"
-    assert content["contradicting_duplicates"] == 0
-    said = capsys.readouterr().out
-    assert said.count("training 3 networks of 3") == 1, "those of the first round are there, not those of the second"
-    assert len(json.loads(Path("store/audits/pets/trained/used.json").read_text())) == 6
-    assert "ant-03.png" in Path("audit/pets/index.html").read_text()
+    alone = text + "audit: {trained: {loss: triplet}}\n"
     work(alone, names="audit")
     assert "training" not in capsys.readouterr().out

@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 import mlflow
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -74,22 +73,6 @@ def test_repro_goes_from_download_to_the_report(work):
     assert untracked.split() == ["??", "dvc.lock"]
 
 
-def test_pixels_are_scored_without_training(work):
-    own = summary(work)["untrained"]["digits"]["pixels"]
-    split = pd.read_parquet(work.root / "data/tiny/split/digits.parquet")
-    rows = split.loc[split["final"] == "test", "index"].to_numpy()
-    packed = work.root / "data/tiny" / json.loads((work.root / "data/tiny/pack.json").read_text())["digits"]["folder"]
-    images = np.load(packed / "images.npy")[rows].reshape(len(rows), -1).astype(float)
-    labels = pd.read_parquet(packed / "index.parquet")["fine"].to_numpy()[rows]
-    centred = images - images.mean(axis=0)
-    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
-    similarity = unit @ unit.T
-    np.fill_diagonal(similarity, -np.inf)
-    nearest = labels[similarity.argmax(axis=1)]
-    assert own["test/fine/recall@1"] == pytest.approx(np.mean(nearest == labels), abs=0.002)
-    assert set(own) == {"test/fine/recall@1", "test/fine/map@r"}
-
-
 def test_mlflow_holds_the_study_its_cells_and_their_trials_and_no_model_of_labels_made_wrong(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"
     client = mlflow.MlflowClient(tracking_uri=uri)
@@ -113,17 +96,6 @@ def test_files_of_a_person_beside_and_among_outputs_stay(work):
     assert repro(work) == {"report"}, "its folder has changed"
     assert repro(work) == set()
     assert [(work.root / name).read_text() for name in OF_A_PERSON] == ["mine"] * len(OF_A_PERSON)
-
-
-def test_what_metrics_and_plots_show(work):
-    metrics = json.loads(work.run("dvc", "metrics", "show", "--json").text)[""]["data"]
-    shown = metrics["results/tiny/summary.json"]["data"]
-    assert shown["finished"] == 2
-    assert set(shown["score"]) == set(summary(work)["score"])
-    plots = json.loads(work.run("dvc", "plots", "show", "--json").text)
-    assert not plots.get("errors"), plots
-    assert "triplet, easy + random" in json.dumps(plots)
-    assert work.run("dvc", "plots", "show").code == 0
 
 
 def test_an_experiment_is_compared_with_the_last_commit(work):

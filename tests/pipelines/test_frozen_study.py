@@ -22,7 +22,7 @@ positives: [easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
-training: {frozen: true, head: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+training: {frozen: true, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
 """
 WIDTH = 6
@@ -40,13 +40,6 @@ def work(shared_project):
     shared_project.track()
     shared_project.stages("resolve download pack split corrupt", "mine")
     return shared_project
-
-
-def test_a_sweep_without_its_features_says_which_stage_is_missing(work, refused):
-    message = refused(work.stage("sweep", "mine"))
-    assert "features.json has no features 'small_conv-" in message
-    assert "run `dvc repro`" in message
-    assert not (work.root / "store/trials").exists()
 
 
 def test_from_features_to_models(work):
@@ -113,9 +106,3 @@ def nearest_share(vectors, labels):
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -np.inf)
     return np.mean(labels[similarity.argmax(axis=1)] == labels)
-
-
-def test_a_second_run_computes_no_features(work):
-    done = work.stage("features", "mine")
-    assert done.code == 0, done.text
-    assert "computed already (1797 x 64)" in done.text

@@ -146,9 +146,3 @@ def test_folds_test_each_class_by_its_verified_labels_and_train_on_given_ones(st
         shares.append(wrong.mean())
     assert sorted(tested) == list("abcdefgh")
     stages(table, f"  - {{name: given, rates: [{np.mean(shares):.3f}]}}", more=folds)
-
-
-@pytest.mark.parametrize("rates", ["[0.1]", "[0.172]}\n  - {name: given, rates: [0.0]"])
-def test_every_rate_of_labels_as_given_is_the_counted_share(stages, rates):
-    with pytest.raises(ValueError, match=r"rates: \[0.172\]"):
-        stages(made(), f"  - {{name: given, rates: {rates}}}")

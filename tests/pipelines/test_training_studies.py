@@ -1,7 +1,5 @@
 """Each study of the repository trains: two steps of each loss with each way of choosing tuples, on a stand-in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Headless Chromium by its DevTools protocol over two pipes: real keys and real downloads. It needs no package."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

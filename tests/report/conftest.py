@@ -49,7 +49,7 @@ def synthetic() -> ModuleType:
 def site(tmp_path_factory) -> SimpleNamespace:
     """A site of a study over noise rates, one with embeddings in the plane, and one that has not run."""
     root = tmp_path_factory.mktemp("site")
-    easier = ComparisonSection(text="Easy positives help.", each=["loss"], **_synthetic.EASIER)
+    easier = ComparisonSection(text="Easy positives help.", **_synthetic.EASIER)
     studies = [_synthetic.study(compare=[easier]), _synthetic.plane_study(), _synthetic.study("empty")]
     for study in studies[:2]:
         _synthetic.write(study, root)

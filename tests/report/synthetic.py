@@ -4,8 +4,6 @@
 `store/trials/<key>/embeddings.npz`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -22,7 +20,6 @@ from dml.config import (
     EvaluationSection,
     NoiseSection,
     ReferenceSection,
-    ReportSection,
     SearchSection,
     Study,
     TrainingSection,
@@ -286,14 +283,6 @@ def _number(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:8], "big")
 
 
-def embedding_study(name: str = "embedded", figures: tuple[str, ...] = (), **changes) -> SyntheticStudy:
-    """Two methods at two noise rates, whose embeddings are kept by `keep`; its page shows `figures`."""
-    report = ReportSection(figures=list(figures), **changes.pop("report", {}))
-    training = TrainingSection(steps=400, embedding_size=4)
-    content = {"report": report, "seeds": [0, 1], "training": training}
-    return small(name, **{**content, **changes})
-
-
 def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray) -> pd.DataFrame:
     """Trials that left the scores of `len(counts)` classes, of which their scores `key` are the means; easy is better.
 
@@ -315,42 +304,13 @@ def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray) 
     return frame
 
 
-def keep(results: Results, labels: np.ndarray, dimensions: int = 4, sets: np.ndarray | None = None) -> None:
-    """Write invented embeddings of each confirmed trial: classes are closer together before training.
-
-    Row i is of the image at row `len(labels) - 1 - i` of the packed array.
-    """
-    for key, cell in zip(results.confirmed["key"], results.confirmed["cell"], strict=True):
-        for number, file in enumerate(("embeddings_start", "embeddings")):
-            rng = np.random.default_rng(_number(key, number))
-            centres = rng.normal(0, 1 + 2 * number + ("easy" in cell), (int(labels.max()) + 1, dimensions))
-            folder = results.store / "trials" / key
-            folder.mkdir(parents=True, exist_ok=True)
-            np.savez(
-                folder / f"{file}.npz",
-                embeddings=(centres[labels] + rng.normal(0, 1, (len(labels), dimensions))).astype("float32"),
-                index=np.arange(len(labels))[::-1].astype(np.int64),
-                labels_fine=labels,
-                labels_coarse=labels % 2,
-                set=np.full(len(labels), "test") if sets is None else sets,
-            )
-
-
-def pack(folder: Path, dataset: str, images: np.ndarray, index: pd.DataFrame, final: np.ndarray) -> None:
-    """Write packed images (n, H, W, C) uint8 as the data stages of a study do, into `data/<study>`.
-
-    Parameters
-    ----------
-    index : columns fine and coarse, and if known fine_name and camera.
-    final : the images' roles.
-    """
-    packed = folder / "packed"
-    packed.mkdir(parents=True)
-    np.save(packed / "images.npy", images)
-    index.to_parquet(packed / "index.parquet")
-    shape = dict(zip(("images", "height", "width", "channels"), images.shape, strict=True))
-    (packed / "manifest.json").write_text(json.dumps({**shape, "decode": "eager", "resize": None, "root": ""}))
-    (folder / "pack.json").write_text(json.dumps({dataset: {"folder": "packed", "digest": "0"}}))
-    (folder / "split").mkdir()
-    split = pd.DataFrame({"index": np.arange(len(images)), "final": final, "tune": final})
-    split.to_parquet(folder / "split" / f"{dataset}.parquet")
+def keep(results: Results, labels: np.ndarray, dimensions: int = 4) -> None:
+    """Write invented embeddings of each confirmed trial."""
+    for key in results.confirmed["key"]:
+        rng = np.random.default_rng(_number(key))
+        centres = rng.normal(0, 3, (int(labels.max()) + 1, dimensions))
+        points = (centres[labels] + rng.normal(0, 1, (len(labels), dimensions))).astype("float32")
+        folder = results.store / "trials" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        sets = np.full(len(labels), "test")
+        np.savez(folder / "embeddings.npz", embeddings=points, labels_fine=labels, labels_coarse=labels % 2, set=sets)

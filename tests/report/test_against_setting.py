@@ -1,7 +1,5 @@
 """What the report shows of settings that vary: figures, labels, columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from synthetic import KEY
@@ -39,14 +37,6 @@ def results(study_of, loaded) -> Results:
         return frame
 
     return loaded(study, by_size)
-
-
-def test_settings_with_one_value_are_not_named(results):
-    assert results.varied == [SIZE, "loss.bins"]
-    labels = {method.label for method in results.methods.values()}
-    assert "histogram, easy + random; per class 4, bins 51" in labels
-    assert "triplet, easy + random; per class 16" in labels
-    assert len(labels) == len(results.cells)
 
 
 def _figure(results, axis, key=KEY):

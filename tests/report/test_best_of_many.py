@@ -37,14 +37,6 @@ def test_equal_methods_are_called_worse_in_at_most_5_percent_of_studies(methods,
     assert false_findings(lambda p, _: statistics.holm(p), scores, methods) > above
 
 
-def test_two_methods_have_the_p_of_the_paired_t_test():
-    rng = np.random.default_rng(0)
-    for behind in (0, 1, 50):
-        first, second = 60 + rng.normal(size=5), 60 - behind + rng.normal(size=5)
-        (row,) = against_winner({"first": pd.Series(first), "second": pd.Series(second)})
-        assert row["p adjusted"] == pytest.approx(stats.ttest_rel(first, second).pvalue)
-
-
 def test_it_is_the_chance_of_such_a_lead_among_equal_methods():
     """By a plain loop over studies of four equal methods."""
     rng = np.random.default_rng(2)
@@ -76,16 +68,6 @@ def test_it_is_never_below_p_grows_with_it_and_does_not_depend_on_the_order():
         np.testing.assert_array_equal(adjusted_p(p[order], pairs[order]), found[order])
 
 
-def test_a_method_far_behind_is_found():
-    """By 5 standard deviations, with 8 seeds, among 27 methods; in any order of the methods."""
-    rng = np.random.default_rng(4)
-    scores = {f"equal {i}": pd.Series(EQUAL + rng.normal(size=SEEDS)) for i in range(26)}
-    scores["behind"] = pd.Series(EQUAL - 5 + rng.normal(size=SEEDS))
-    rows = {row["other"]: row["p adjusted"] for row in against_winner(scores)}
-    assert [name for name, p in rows.items() if p < 0.05] == ["behind"]
-    assert {row["other"]: row["p adjusted"] for row in against_winner(dict(reversed(scores.items())))} == rows
-
-
 def test_each_method_is_compared_on_the_seeds_that_both_finished():
     seeds = pd.Series([80.0, 81.5, 79.0, 80.5, 82.0])
     found = against_winner({"a": seeds, "b": seeds[:3] - [9, 8, 9.5], "c": seeds - [6, 7, 5, 6, 8], "d": seeds[:1] - 3})
@@ -93,10 +75,3 @@ def test_each_method_is_compared_on_the_seeds_that_both_finished():
     assert {row["other"]: row["seeds"] for row in found} == {"b": 3, "c": 5, "d": 1}
     assert 0 < p["c"] < p["b"] < 0.2
     assert np.isnan(p["d"])
-
-
-def test_equal_scores_differ_by_nothing():
-    same = pd.Series([50.0, 51.0, 52.0])
-    assert [row["p adjusted"] for row in against_winner(dict.fromkeys("abc", same))] == [1, 1]
-    ahead = against_winner({"a": same, "b": same - 1, "c": same - 1})
-    assert all(row["p adjusted"] > row["p"] == 0.25 for row in ahead)  # the sign test's, though t is infinite

@@ -4,21 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dml.report.analysis.factorial import (
-    REST,
     Crossed,
     complete,
     crossed,
     effects_at,
-    interval_of_share,
-    noncentrality,
     pooled_effects,
-    shares,
 )
 from dml.report.page.blocks import Drawing, Folded
-from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
+from dml.report.sections.effects_of_choices import EffectsOfChoices
 
 pytestmark = pytest.mark.slow
 
@@ -80,109 +75,6 @@ def test_holm_is_over_all_effects_of_the_factorial():
     assert all(np.isnan(e.holm) and np.isnan(e.summary.low) for e in alone)
 
 
-def test_shares_add_up_and_their_tests_are_those_of_least_squares():
-    _, scores = draw(np.random.default_rng(3))
-    found = {share.term: share for share in shares(block_of(scores))}
-    assert set(found) == {
-        *("loss", "positives", "negatives", "loss x positives", "loss x negatives", "loss x rate"),
-        *("positives x negatives", "positives x rate", "negatives x rate", REST),
-    }
-    assert sum(share.share for share in found.values()) == pytest.approx(1, abs=0.01)
-    design, y = np.array(list(itertools.product(*(range(n) for n in (*SHAPE, 4))))), scores.ravel()
-
-    def columns(*places):
-        levels = [tuple(row) for row in design[:, places]]
-        return np.array([[a == b for b in sorted(set(levels))] for a in levels], dtype=float)
-
-    def left(*parts):
-        x = np.hstack(parts)
-        return float(((y - x @ np.linalg.lstsq(x, y, rcond=None)[0]) ** 2).sum()), np.linalg.matrix_rank(x)
-
-    full, rank = left(columns(0, 1, 2, 3), columns(4))
-    smaller, less = left(columns(0), columns(1), columns(4))
-    larger, more = left(columns(0, 1), columns(4))
-    f = (smaller - larger) / (more - less) / (full / (len(y) - rank))
-    assert found["loss x positives"].p == pytest.approx(stats.f.sf(f, more - less, len(y) - rank), rel=1e-6)
-
-
-def test_no_share_is_more_than_all_and_none_is_outside_its_interval():
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        scores = rng.normal(0, 1, (*SHAPE, 4)) + np.arange(SHAPE[0]).reshape(-1, *[1] * len(SHAPE))
-        found = shares(block_of(scores))
-        assert sum(each.share for each in found) == pytest.approx(1)
-        loss = next(each for each in found if each.term == "loss")
-        assert loss.low <= loss.share <= loss.high + 1e-9
-
-
-def test_intervals_of_shares_cover_the_truth():
-    rng, hits, nothing = np.random.default_rng(4), [], []
-    for _ in range(80):
-        means, scores = draw(rng, noise=2.0)
-        both = means.mean(axis=(2, 3))
-        both = both - both.mean(0) - both.mean(1, keepdims=True) + both.mean()
-        true = (both**2).mean() / ((means - means.mean(axis=(0, 1, 2))) ** 2).mean()
-        found = {share.term: share for share in shares(block_of(scores))}
-        hits.append(found["loss x positives"].low <= true <= found["loss x positives"].high)
-        nothing.append(found["loss x negatives"].low <= 0)
-    assert np.mean(hits) == pytest.approx(0.95, abs=0.06)
-    assert np.mean(nothing) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("effect", "other", "seeds"),
-    [
-        (1.5, 0.0, 2),  # one choice explains everything
-        (1.5, 0.0, 8),
-        (1.4, 0.14, 5),  # 98% of it; the other main effect has 2%
-        (0.45, 0.35, 4),  # a leading term at a moderate signal
-    ],
-)
-def test_intervals_of_the_leading_share_cover_the_truth(effect, other, seeds):
-    """A 2 x 3 x 3 factorial at one noise rate. What is uncertain of a leading term is how much the others explain."""
-    rng, levels = np.random.default_rng(7), {"loss": ("a", "b"), "positives": tuple("pqr"), "negatives": tuple("xyz")}
-    means = np.zeros((2, 3, 3, 1))
-    means += effect * np.array([-1, 1]).reshape(2, 1, 1, 1) + other * np.array([-1, 0, 1]).reshape(1, 3, 1, 1)
-    true = effect**2 / (effect**2 + other**2 * 2 / 3)
-    hits = []
-    for _ in range(50):
-        scores = means[..., None] + rng.normal(0, 1, (*means.shape, seeds)) + rng.normal(0, 5, seeds)
-        found = shares(Crossed("toys", "uniform", levels, (0.0,), tuple(range(seeds)), scores))
-        leading = next(share for share in found if share.term == "loss")
-        hits.append(leading.low - 1e-9 <= true <= leading.high + 1e-9)
-    assert np.mean(hits) >= 0.9
-
-
-@pytest.mark.parametrize(("own", "rest", "seeds"), [(50, 0, 3), (98, 2, 5), (0, 100, 4), (20, 15, 8)])
-def test_the_interval_of_a_share_covers_whatever_the_share(own, rest, seeds):
-    """Noncentralities of a term with 1 and all others with 16 degrees of freedom; the error's are 17 a further seed."""
-    rng, freedom, hits = np.random.default_rng(8), 17 * (seeds - 1), []
-    for _ in range(150):
-        noise = rng.chisquare(freedom) / freedom
-        drawn = [
-            rng.chisquare(df - 1) + rng.normal(l**0.5) ** 2 if df > 1 else rng.normal(l**0.5) ** 2
-            for df, l in ((1, own), (16, rest))
-        ]
-        low, high = interval_of_share((drawn[0] / noise, 1), (drawn[1] / noise, 16), freedom)
-        hits.append(low <= own / (own + rest) + 1e-9 and own / (own + rest) <= high + 1e-9)
-    assert np.mean(hits) >= 0.92
-
-
-def test_a_share_of_nothing_and_of_everything_reaches_the_ends():
-    assert interval_of_share((3000.0, 1), (10.0, 16), 51)[1] == 1.0
-    assert interval_of_share((0.5, 1), (3000.0, 16), 51)[0] == 0.0
-    assert interval_of_share((300.0, 1), (0.0, 0), 51) == (0.0, 1.0)
-
-
-def test_noncentrality_inverts_the_distribution():
-    low, high = noncentrality(80.0, 4, 60)
-    assert stats.ncf.cdf(20.0, 4, 60, low) == pytest.approx(0.975, abs=1e-4)
-    assert stats.ncf.cdf(20.0, 4, 60, high) == pytest.approx(0.025, abs=1e-4)
-    assert noncentrality(0.5, 4, 60)[0] == 0
-    low, high = noncentrality(60_000.0, 8, 3400)  # as large as in a study of a thousand cells
-    assert 50_000 < low < 60_000 < high < 70_000
-
-
 def test_cells_are_left_out_until_all_levels_meet():
     every = [*itertools.product("abc", "pq", "xy")]
     assert complete(every, 3) == ([["a", "b", "c"], ["p", "q"], ["x", "y"]], [])
@@ -201,7 +93,7 @@ def test_a_study_with_crossed_axes_shows_effects(synthetic, loaded):
     key = results.objective("digits")
     np.testing.assert_allclose(block.scores[0, 0, 0, 0], results.values(next(iter(results.cells)), key))
     assert EffectsOfChoices().applies(results)
-    drawing, table, text, _, terms = filter(None, EffectsOfChoices().content(results))
+    drawing, table = filter(None, EffectsOfChoices().content(results))
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Folded)
     frame = table.blocks[0].frame
@@ -210,15 +102,4 @@ def test_a_study_with_crossed_axes_shows_effects(synthetic, loaded):
     easy = [value for name, value in noisy.items() if results.cells[name].positives == "easy"]
     assert own["effect"] == pytest.approx(np.mean(easy) - np.mean(list(noisy.values())))
     assert own["effect"] > 0
-    assert "positives x rate" in text.text
-    assert terms.blocks[0].frame["share"].sum() == pytest.approx(1, abs=0.02)
     assert not EffectsOfChoices().applies(loaded(synthetic.small()))
-
-
-def test_interactions_that_do_not_matter_are_not_named():
-    _, scores = draw(np.random.default_rng(8), noise=0.1)
-    scores[0, 0] += 9
-    assert "loss x positives" in interactions_text(shares(block_of(scores)))
-    noise = np.random.default_rng(9).normal(size=scores.shape)
-    flat = noise + np.arange(3)[:, None, None, None, None] * 9.0
-    assert interactions_text(shares(block_of(flat))).startswith("No interaction")

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
@@ -75,16 +74,6 @@ def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
     assert winners(told) is None
 
 
-def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results, table):
-    search = results.study.search.model_copy(update={"level": "coarse"})
-    pd.testing.assert_frame_equal(table(of_study(results, search=search)).frame, table(results).frame)
-
-
-def test_a_length_without_a_baseline_has_no_gain_of_its_own(results):
-    training = dataclasses.replace(results.study.training, embedding_size=32)
-    assert [same for _, same, _ in each_gain(of_study(results, training=training))] == [None, None]
-
-
 def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):
     row = f"study: {results.study.name}, noise: uniform, rate: 0.0"
     (tmp_path / FILE).write_text(f"- {{case: A, {row}}}\n- {{case: B, {row}, falls: a free step has 90}}\n")
@@ -97,31 +86,7 @@ def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path)
     assert list(table.frame["map"]) == ["\N{EN DASH}"] * 2, "no MAP@R was measured without training"
 
 
-@pytest.mark.parametrize(("frozen", "said"), [(True, "Of all 2 tuned rows"), (False, "")])
-def test_all_tuned_rows_of_pretrained_networks_are_counted(results, tmp_path, frozen, said):
-    """Those of studies that the file does not name, too."""
-    training = dataclasses.replace(results.study.training, frozen=frozen)
-    other = of_study(results, training=training, name="other")
-    (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
-    lead = regimes([results, other], tmp_path / FILE).lead
-    assert said in lead
-    assert ("R@1 is surely above in 0 and surely below in 1" in lead) == frozen
-
-
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):
     monkeypatch.setattr("dml.report.analysis.untrained.is_oracle", lambda cell: cell.positives == "easy")
     (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
     assert list(regimes([results], tmp_path / FILE).frame["do"]) == ["whiten"]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("{case: Digits, study: STUDY, rate: 0.4}", "lacks 'noise'"),
-        ("{case: Digits, study: STUDY, noise: uniform, rate: 0.3}", "has no gain of uniform noise at rate 0.3"),
-    ],
-)
-def test_a_case_that_no_study_answers_is_refused(results, tmp_path, row, message):
-    (tmp_path / FILE).write_text(f"- {row.replace('STUDY', results.study.name)}\n")
-    with pytest.raises(ValueError, match=message):
-        regimes([results], tmp_path / FILE)

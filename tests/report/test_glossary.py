@@ -4,20 +4,9 @@ import re
 
 import pytest
 
-from dml.report.page.html import Marker, terms
+from dml.report.page.html import Marker
 
 pytestmark = pytest.mark.slow
-
-ASKED = ["recall", "map-at-r", "nmi", "ami", "topline", "share-kept", "eta", "gamma", "semi-hard", "easy-positive"]
-
-
-def test_terms_are_complete_and_no_spelling_has_two_meanings():
-    assert set(ASKED) <= set(terms())
-    spellings = [spelling for term in terms().values() for spelling in {term.name, *term.also}]
-    assert len(set(spellings)) == len(spellings)
-    for term in terms().values():
-        assert term.says.endswith((".", ")"))
-        assert "  " not in term.says
 
 
 def test_the_first_occurrence_in_a_section_is_marked_and_text_is_escaped():

@@ -1,7 +1,5 @@
 """What intervals cover, and where the scores of classes are from: trials here, or a snapshot."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ from dml.config import SearchSection
 from dml.report.analysis.intervals import CLASSES, class_term, covers, over_seeds
 from dml.report.analysis.paired import versus_winner
 from dml.report.assembly import figure_arrays
-from dml.report.results import FigureData
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
@@ -52,19 +49,12 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert "one class split" not in winners(fixed).caption, "nothing is searched"
 
 
-def test_a_snapshot_gives_the_same_intervals(results):
-    shown = versus_winner(results)
-    published = replace(results, store=None, figures=FigureData(results.figures.found))
-    assert results.figures.found
-    assert versus_winner(published).equals(shown)
-
-
 def test_trials_reused_from_a_snapshot_keep_its_scores_of_classes(results, tmp_path):
     """A sweep that reuses a published trial stores no scores of its classes."""
     study, folder = results.study, tmp_path / "results" / results.study.name
-    first = figure_arrays(study, folder, tmp_path / "store", tmp_path)
+    first = figure_arrays(study, folder, tmp_path / "store")
     (tmp_path / "store/trials" / results.confirmed["key"].iloc[0] / "classes.npz").unlink()
-    assert len(figure_arrays(study, folder, tmp_path / "store", tmp_path)) < len(first)
-    again = figure_arrays(study, folder, tmp_path / "store", tmp_path, first)
+    assert len(figure_arrays(study, folder, tmp_path / "store")) < len(first)
+    again = figure_arrays(study, folder, tmp_path / "store", first)
     assert again.keys() == first.keys()
     assert all(np.array_equal(again[name], first[name]) for name in first)

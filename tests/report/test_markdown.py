@@ -3,7 +3,7 @@
 import pandas as pd
 
 from dml.report.page.blocks import Column, Table
-from dml.report.page.markdown import markdown, plain
+from dml.report.page.markdown import markdown
 
 COLUMNS = (Column("study", "Study", "name"), Column("what", "What it Is"), Column("trials", "Trials", "count"))
 
@@ -19,13 +19,6 @@ def test_names_are_code_numbers_are_on_the_right_and_a_row_is_a_line():
         "|---|---|---:|",
         "| `digits` | two lines | 1,234 |",
     ]
-
-
-def test_names_of_a_user_break_no_row_and_begin_no_tag():
-    frame = pd.DataFrame({"study": ["a|b", "c`d"], "what": ["<b>x|y", "1 < 2"], "trials": [1, 2]})
-    rows = markdown([Table("t", "Title", "", COLUMNS, frame)]).splitlines()[2:]
-    assert rows == [r"| `a\|b` | &lt;b>x\|y | 1 |", "| `` c`d `` | 1 < 2 | 2 |"]
-    assert plain("<b>*a*\n_`b`_|") == r"\<b>\*a\* \_\`b\`\_\|"
 
 
 def test_a_table_says_first_what_it_finds_and_folds_how_to_read_it():

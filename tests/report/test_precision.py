@@ -1,26 +1,13 @@
 """What a study tells apart: simulations with known truth."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from synthetic import KEY, only_confirmed
 
-from dml.report.analysis import precision
+from dml.report import assembly
 from dml.report.sections import precision as section
 
 pytestmark = pytest.mark.slow
-
-
-def scores(draw, means, seeds, spread=1.0):
-    """Scores (seeds, methods) of methods with these true means; what a seed does to all alike is added."""
-    own = np.asarray(means) + spread * draw.standard_normal((seeds, len(means)))
-    return pd.DataFrame(own + 5 * draw.standard_normal((seeds, 1)), columns=[f"m{i}" for i in range(len(means))])
-
-
-def test_the_spread_of_differences_leaves_out_what_a_seed_does_to_all_alike():
-    draw = np.random.default_rng(0)
-    found = [precision.spread_of(scores(draw, [0, 3, 9], 4)).points ** 2 for _ in range(2000)]
-    assert np.mean(found) == pytest.approx(2.0, rel=0.05)  # the variance of a difference of two
 
 
 @pytest.fixture
@@ -48,18 +35,22 @@ def test_the_best_methods_are_a_set_of_those_that_are_not_told_apart(results):
     assert (equal["size"] >= 3).all()
 
 
-def test_a_reversed_order_has_a_negative_correlation(synthetic, loaded):
-    order = {("random", "random"): 1, ("random", "semihard_random"): 2}
-    order |= {("easy", "random"): 3, ("easy", "semihard_random"): 4}
+@pytest.mark.parametrize(("lead", "silent"), [(0.0, True), (0.3, False)])
+def test_sections_that_need_more_seeds_are_under_one_line(synthetic, loaded, tmp_path, monkeypatch, lead, silent):
+    """Two seeds that differ by 2 points find 30 points of difference, and not 0."""
+    monkeypatch.setattr(assembly, "STUDY", ("effects_of_choices", "precision", "provenance"))
+    study = synthetic.study(noise=synthetic.noise([0.0]), losses=["triplet"], seeds=[0, 1])
 
     def alter(frame):
         frame = only_confirmed(frame)
-        place = [order[pair] for pair in zip(frame["positives"], frame["negatives"], strict=True)]
-        frame[KEY] = 0.5 + 0.01 * np.array(place) * np.where(frame["rate"] > 0, -1, 1)
+        better = lead * (frame["positives"] == "easy")
+        frame[KEY] = 0.5 + better + 0.001 * frame["seed"] * (1 + (frame["negatives"] == "random"))
         return frame
 
-    study = synthetic.study(noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
-    (row,) = section.orders(loaded(study, alter)).frame.to_dict("records")
-    assert row["tau"] == pytest.approx(-1.0)
-    assert "easy" in row["first"]
-    assert "random + random" in row["now"]
+    page = assembly.study_page(loaded(study, alter), tmp_path)
+    anchors = [section.anchor for section in page.sections]
+    assert anchors == (["provenance", "undecided"] if silent else ["effects", "precision", "provenance"])
+    if silent:
+        (line,) = page.sections[-1].blocks
+        assert line.title.startswith("What each choice is worth, What is not told apart: with 2 seeds")
+        assert [inner.title for inner in line.blocks] == ["What each choice is worth", "What is not told apart"]

@@ -11,7 +11,7 @@ from dml.config import DatasetSection, NoiseSection
 from dml.noise import Uniform
 from dml.report.analysis import paired
 from dml.report.analysis.selection import composed
-from dml.report.recommendation import AS_GOOD, BEST, WORSE, recommend
+from dml.report.recommendation import WORSE, recommend
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
@@ -52,13 +52,6 @@ def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
     assert (second.method, second.behind, second.p) == (row["runner-up"], row["lead"], row["p adjusted"])
     assert sum(rival.verdict == WORSE for rival in found.methods) == row["worse"]
     assert found.measured == {rate: 1.0}
-
-
-def test_what_cannot_be_told_from_the_winner_is_as_good(results):
-    found = recommend(results, 0.0)
-    assert positives(found) == ["easy", "all", "random"]
-    assert [rival.verdict for rival in found.methods] == [BEST, AS_GOOD, WORSE]
-    assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
 
 
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.25), (0.3, 0.75)])
@@ -120,14 +113,6 @@ def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(syn
 def test_what_cannot_be_chosen_is_said(results, rate, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         recommend(results, rate, **options)
-
-
-def test_several_datasets_or_noise_models_must_be_chosen_and_toplines_do_not_count(synthetic, loaded):
-    noise = synthetic.noise([0.0, 0.4], "uniform", "small_cluster", "subset")
-    results = loaded(synthetic.small(noise=noise))
-    with pytest.raises(ValueError, match=r"noise: .* choose one with --noise: uniform, small_cluster$"):
-        recommend(results, 0.4)
-    assert recommend(results, 0.4, noise="small_cluster").noise == "small_cluster"
 
 
 def own(results, *by_given):

@@ -11,27 +11,15 @@ def test_a_loss_shows_the_settings_in_which_its_variants_differ():
         Part("triplet", {"margin": 0.2, "reduction": "mean"}),
         Part("triplet", {"margin": 0.2, "reduction": "mean", "synthesis": "loop"}),
         Part("margin", {"beta": 1.4}),
+        Part("info_nce", {}),
+        Part("info_nce", {"memory": {"size": 1500, "warm_up": 20}}),
     ]
     shared = shared_settings(losses)
-    assert shared == {"triplet": {"margin": 0.2, "reduction": "mean"}, "margin": {"beta": 1.4}}
+    assert shared == {"triplet": {"margin": 0.2, "reduction": "mean"}, "margin": {"beta": 1.4}, "info_nce": {}}
     cells = [Cell("digits", "uniform", 0.0, loss, "easy", "hard") for loss in losses]
     names = [method_of(cell, {}, shared[cell.loss.name]).loss for cell in cells]
-    assert names == ["triplet", "triplet(synthesis=loop)", "margin"]
-
-
-@pytest.mark.parametrize(
-    ("loss", "label"),
-    [
-        (Part("whitening"), "whitening"),
-        (Part("softmax"), "softmax"),
-        (Part("triplet", {"synthesis": "loop"}), "triplet"),
-        (Part("triplet"), "triplet, all pairs"),
-    ],
-)
-def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
-    cell = Cell("digits", "uniform", 0.0, loss, None, None)
-    assert method_of(cell, {}, loss.settings).label == label
-    assert cell.name.endswith("|all-pairs"), "stored names stay"
+    assert names[:4] == ["triplet", "triplet(synthesis=loop)", "margin", "info_nce"]
+    assert names[4:] == ["info_nce(memory size 1500, warm_up 20)"]
 
 
 @pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])

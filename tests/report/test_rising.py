@@ -1,11 +1,9 @@
 """Whether a curve still rises at its end, on curves of known shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from dml.report.analysis.flags import continued, mean_curve, still_rises
+from dml.report.analysis.flags import continued, still_rises
 
 STEPS = np.linspace(0, 1, 11)
 
@@ -53,24 +51,6 @@ def test_noise_seldom_hides_a_rise_and_seldom_makes_one(evaluations, share, leas
 
 
 @pytest.mark.parametrize(
-    ("steps", "scores", "rises"),
-    [
-        ([], [], None),
-        ([0], [0.5], None),  # it never trained
-        ([1], [0.5], None),
-        ([0, 1], [0.1, 0.5], None),  # nothing is known of the second half
-        ([0.5, 1], [0.5, 0.51], False),  # a straight line: 0.8% in the last fifth
-        ([0.5, 1], [0.5, 0.6], True),
-        ([0.9, 1], [0.5, 0.6], None),  # nothing is known of the rest of the last fifth
-        ([0, 1 / 3, 2 / 3, 1], [0.095, 0.116, 0.1247, 0.1243], False),
-        ([0, 1 / 3, 2 / 3, 1], [0.095, 0.106, 0.116, 0.126], True),
-    ],
-)
-def test_few_evaluations(steps, scores, rises):
-    assert still_rises(curve(scores, steps)) is rises
-
-
-@pytest.mark.parametrize(
     ("later", "rises"), [((0.5, 0.5, 0.5), False), ((0.45, 0.4, 0.35), False), ((0.55, 0.6, 0.65), True), ((), True)]
 )
 def test_a_curve_that_ends_early_is_judged_by_where_the_whole_one_goes(later, rises):
@@ -81,10 +61,3 @@ def test_a_curve_that_ends_early_is_judged_by_where_the_whole_one_goes(later, ri
     assert joined[:3] == early
     assert [score for _, score in joined[3:]] == pytest.approx([score * 0.6 / 0.5 for score in later])
     assert still_rises(joined) is rises
-
-
-def test_a_mean_is_over_the_share_of_the_steps():
-    one, other = [(0, 0.0), (100, 1.0)], [(0, 0.0), (10, 0.5), (20, 0.5)]
-    assert mean_curve([one, other]) == [(0.0, 0.0), (0.5, 0.5), (1.0, 0.75)]
-    assert mean_curve([one, [(50, 0.3)], []]) == [(0.0, 0.0), (1.0, 1.0)]
-    assert mean_curve([]) == []

@@ -1,7 +1,6 @@
 """Saved figures: the drawing that was made, and the numbers behind each."""
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -33,12 +32,6 @@ def figure():
         yield made
 
 
-def _numbers(tree) -> list[float]:
-    """All coordinates of all drawn paths, in order."""
-    paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
-    return sorted(float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", paths))
-
-
 @pytest.mark.parametrize("width", [4.0, 4.0046, np.nextafter(8.8, 0)])
 def test_a_png_has_the_pixels_that_matplotlib_draws_in_few_colours(width, figure, tmp_path):
     """At some widths 130 dots an inch are no whole number of pixels: the rows must not shift against each other."""
@@ -60,29 +53,6 @@ def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):
             assert found, figure
             frame = pd.read_csv(page.parent / found[1])
             assert len(frame) > 1, found[1]
-
-
-NAMES = (
-    *("x$a_{$", "$$", "$5 or $6", r"\alpha_{", "100%", "a_b^c", "花", "नमस्ते"),
-    *("<b>&", "two\nlines", "bell\x07", "x" * 500),
-)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_of_classes_are_drawn_as_they_are(name, tmp_path):
-    """A dollar sign begins no formula, a sign that the font lacks is no warning, and the file is XML."""
-    with figures.applied():
-        figure = Figure()
-        axes = figure.subplots()
-        axes.plot([0, 1], label=f"{name} in the legend")
-        axes.set(title=name, xlabel=name)
-        axes.set_yticks([0, 1], [name, name])
-        axes.annotate(name, (0, 0))
-        axes.legend()
-        save(figure, tmp_path / "names", png=True)
-    shown = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
-    assert all(part.replace("\x07", "\N{REPLACEMENT CHARACTER}") in shown for part in name.split("\n"))
-    assert "in the legend" in shown
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_its_numbers_and_the_others(tmp_path, capsys):

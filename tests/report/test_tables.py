@@ -1,12 +1,11 @@
 """The tables against values computed by hand."""
 
-import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import of_study, scoring
+from synthetic import scoring
 
 from dml.config import SearchSection
 from dml.report.analysis.intervals import summary_of
@@ -38,13 +37,6 @@ def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     assert shown[at].small == "[54.0, 72.0]"
 
 
-def test_csv_is_the_table(synthetic, loaded):
-    for table in main_results(loaded(synthetic.study())):
-        read = pd.read_csv(io.StringIO(table.csv()))
-        assert list(read.columns) == list(table.frame.columns)
-        pd.testing.assert_frame_equal(read, table.frame, check_dtype=False, rtol=1e-5)
-
-
 def test_published_beside_reproduced(synthetic, loaded):
     study = synthetic.plane_study()
     easy = next(cell.name for cell in study.cells() if cell.positives == "easy")
@@ -57,15 +49,6 @@ def test_published_beside_reproduced(synthetic, loaded):
     assert row["reproduced mean"] == pytest.approx(63.5)
     assert row["reproduced std"] == pytest.approx(np.sqrt(6))
     assert row["difference"] == pytest.approx(-2.3)
-
-
-def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
-    study = synthetic.plane_study()
-    gone, *others = study.reference_values[:2]
-    asked = [gone.model_copy(update={"match": {"positives": "hard"}}), *others]
-    frame = reference_values_beside(of_study(loaded(study), reference_values=asked)).frame
-    assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
-    assert frame["difference"].isna().sum() == 3
 
 
 def test_the_step_at_which_cells_stop_is_shown(synthetic, loaded, built):

@@ -9,8 +9,6 @@ from dml import discovery
 from dml.config import ComparisonSection, load_study
 from dml.report import assembly
 from dml.report.methods import NOT_TUNED, RATE_NOT_TUNED, mark
-from dml.report.recommendation import recommend
-from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
 
@@ -67,18 +65,3 @@ def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, b
     assert page.count("Not tuned: each method has one setting") == 1
     (claim,) = re.findall(r'<ul class="evidence">.*?</ul>', page, re.DOTALL)
     assert "3 seeds, not tuned" in claim
-
-
-@pytest.mark.parametrize(("rates", "said"), [([0.0], 0), ([0.0, 0.4], 1)])
-def test_what_was_chosen_on_correct_labels_is_said_wherever_it_is_shown(synthetic, built, loaded, rates, said):
-    study = synthetic.small(noise=synthetic.noise(rates))
-    page = re.sub(r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", built(study))
-    assert page.count("Chosen on correct labels: ") == said
-    cards = re.findall(r'<span class="where">(.*?)</span>', page)
-    assert ["chosen on correct labels" in card for card in cards] == [rate > 0 for rate in rates]
-    assert list(winners(loaded(study)).frame["marks"].str.contains("chosen on correct labels")) == [
-        r > 0 for r in rates
-    ]
-    for rate in rates:
-        notes = recommend(loaded(study), rate).notes
-        assert sum(note.startswith("Chosen on correct labels: ") for note in notes) == (rate > 0)

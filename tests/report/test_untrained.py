@@ -8,9 +8,8 @@ from scipy import stats
 from synthetic import KEY, only_confirmed, scoring
 
 from dml.report.analysis.untrained import untrained
-from dml.report.recommendation import outcome, outcome_of, recommend
+from dml.report.recommendation import outcome_of, recommend
 from dml.report.sections.untrained import Untrained, best_and_untrained
-from dml.statistics import Summary
 
 pytestmark = pytest.mark.slow
 
@@ -96,29 +95,6 @@ def test_a_recommendation_says_whether_training_is_worth_it(with_features, name,
     assert gain in found.notes[-1].replace("\N{MINUS SIGN}", "-")
     assert outcome_of(results).text == found.notes[-1]  # one function for the page, its card, `dml run` and this
     assert outcome_of(results).free is free
-
-
-def gain_of(mean, low, high, n=3):
-    return Summary(mean, 1.0, low, high, n)
-
-
-@pytest.mark.parametrize(
-    ("gains", "trains", "command"),
-    [
-        ({"MAP@R": gain_of(5, 3, 7), "R@1": gain_of(2, -1, 5)}, True, "dml refit own"),
-        ({"MAP@R": gain_of(5, -3, 13)}, True, "dml refit own --free"),
-        ({"MAP@R": gain_of(-5, -7, -3)}, True, "dml refit own --free"),
-        ({"MAP@R": gain_of(-1, -7, 5)}, True, "dml refit own --free"),
-        ({"MAP@R": gain_of(5, 3, 7)}, False, "dml refit own --free"),  # its best step is 0
-        ({}, True, "dml refit own"),
-        ({"MAP@R": gain_of(5, np.nan, np.nan, 1)}, True, "dml refit own"),
-    ],
-)
-def test_a_verdict_leads_to_a_command(gains, trains, command):
-    found = outcome("own", "triplet, easy + random", "pixels", gains, trains)
-    assert found.command == command
-    assert "triplet, easy + random" in found.text
-    assert all(metric in found.text for metric in gains) or not trains
 
 
 def test_what_observed_labels_choose_is_the_baseline(with_projections):

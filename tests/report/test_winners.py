@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import EASIER, of_study, only_confirmed, scoring
+from synthetic import of_study, only_confirmed, scoring
 
-from dml.config import ComparisonSection, DatasetSection, NoiseSection
+from dml.config import DatasetSection, NoiseSection
 from dml.report.analysis import paired
-from dml.report.claims import with_verdicts
 from dml.report.labels import noise_axis
-from dml.report.page.blocks import Drawing, Findings, Folded, rows
+from dml.report.page.blocks import Findings, rows
 from dml.report.sections.winners import Winners, every_pair, winners
 
 
@@ -51,24 +50,6 @@ def test_the_winners_row(three):
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
 
 
-def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
-    monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
-    compare = [ComparisonSection(score="seen/fine/nmi", **EASIER)]
-    measured = synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test", "seen"])
-    study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, compare=compare)
-    (results,) = with_verdicts([loaded(study)])
-    blocks = list(Winners().content(results))
-    shown = next(block for block in blocks if isinstance(block, Drawing))
-    folded = next(block for block in blocks if isinstance(block, Folded) and block.title == "The other scores")
-
-    def panels(drawing):
-        return [axes.get_title() for axes in drawing.figure.axes if axes.axison]
-
-    assert panels(shown) == ["R@1", "NMI"]
-    (others,) = folded.blocks
-    assert panels(others) == ["MAP@R", "NMI", "R@1", "MAP@R"]
-
-
 @pytest.mark.parametrize("source", ["imagefolder", "digits"])
 def test_the_levels_of_ones_own_labels_are_called_as_given(synthetic, loaded, source):
     """Labels of a user's own may be wrong at rate 0: what a study makes wrong of them is not all that is."""
@@ -81,7 +62,7 @@ def test_the_levels_of_ones_own_labels_are_called_as_given(synthetic, loaded, so
     assert [cell.order for cell in found] == [0.0, 0.2]
     assert ["as given" in cell.text for cell in found] == [own, own]
     assert ["made wrong" in cell.text for cell in found] == [False, own]
-    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
+    (card,) = [block for block in Winners().content(results) if isinstance(block, Findings)]
     assert ["as given" in finding.where for finding in card.items] == [own, own]
     assert noise_axis("uniform", results.own_labels) != noise_axis("uniform", not own)
     verified = of_study(results, noise=[*results.study.noise, NoiseSection(name="given", rates=[0.1])])

@@ -4,14 +4,11 @@ A program is a process as any other, in its own folder, with its own environment
 its imports were done before, by the server. `python forks.py SOCKET` is the server.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc
 import importlib
 import json
-import multiprocessing
 import os
 import runpy
 import select
@@ -186,10 +183,8 @@ if __name__ == "__main__":
     from dml.sweep.execution.cluster import QUIET  # before Ray is imported, which reads it
 
     os.environ.update(QUIET)
-    multiprocessing.current_process().name = "Forks"  # for which `dml.pipeline.early` starts nothing
     for library in LIBRARIES:
         importlib.import_module(library)
-    multiprocessing.current_process().name = "MainProcess"
     gc.freeze()  # or each program spends a second on what the server imported when it ends
     sys.path.remove(str(Path(__file__).parent))
     asked = serve(socket.socket(fileno=int(sys.argv[1])))

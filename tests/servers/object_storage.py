@@ -1,7 +1,5 @@
 """A real S3-compatible server (SeaweedFS), which keeps its files when it is killed, and a faulty way to it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A real MLflow server, which can be killed and started again on the same port, and a PostgreSQL for it."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

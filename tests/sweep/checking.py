@@ -1,7 +1,5 @@
 """What a sweep must have left after a fault: the trials of an uninterrupted one, and each once in MLflow."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

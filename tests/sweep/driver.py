@@ -1,7 +1,5 @@
 """A sweep of toys as a process of its own: `python driver.py <folder> <overrides as JSON>`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import nullcontext

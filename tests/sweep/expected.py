@@ -1,7 +1,5 @@
 """What a sweep of toys must give: the same plan, run in this process without Ray, without a pause."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

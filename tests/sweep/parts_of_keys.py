@@ -1,7 +1,5 @@
 """Parts outside `dml`, for the tests of keys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

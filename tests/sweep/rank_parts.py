@@ -1,7 +1,5 @@
 """A small deterministic backbone for trials that workers share. It notes its steps, and misbehaves when it is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,22 +1,19 @@
 """A sweep without workers: the plan's trials end at once, with scores that a function gives and a model on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import toy
 
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store.mirror import References
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 
 def simulate(study, root: Path, score=lambda job: 0.5, size=100, stop=None, published=None) -> Plan:
     """A plan whose trials have ended, or the first `stop` ones; `size` are the bytes of a model."""
-    store, references = TrialStore(root / "store", snapshot_outcomes=published), References(root / "store", study.name)
+    store = TrialStore(root / "store", snapshot_outcomes=published)
     plan = Plan(study, store, toy.describe)
-    plan.start(lambda job, outcome, reused: references.add(job.key))
+    plan.start(lambda job, outcome, reused: None)
     count = 0
     while (job := plan.take()) is not None and count != stop:
         count += 1

@@ -1,7 +1,5 @@
 """A sweep whose trials end one by one, when a test says so; what MLflow must show of it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, and none is there twice.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -33,7 +31,7 @@ def test_a_worker_is_killed_in_mid_epoch(workplace):
 
 def test_a_worker_that_always_dies_fails_its_trial_alone(workplace):
     workplace.orders(orders={"triplet": "die"})
-    text = workplace.sweep(resources={"max_failures": 1}, **ONE)
+    text = workplace.sweep(**ONE)
     frame = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
     assert set(frame.loc[frame["loss"] == "contrastive", "status"]) == {"finished"}
     failed = frame[frame["loss"] == "triplet"]

@@ -44,12 +44,11 @@ def test_a_sweep_from_nothing_then_again_then_with_more(workplace):
     assert set(children(workplace.folder).values()) == {1}
 
     summary = json.loads((workplace.folder / "out" / "summary.json").read_text())
-    assert {k: summary[k] for k in ("cells", "trials", "finished", "failed", "pruned", "already_done")} == {
+    assert {k: summary[k] for k in ("cells", "trials", "finished", "failed", "already_done")} == {
         "cells": 2,
         "trials": 10,
         "finished": 10,
         "failed": 0,
-        "pruned": 0,
         "already_done": 0,
     }
     assert "2/2 cells" in text

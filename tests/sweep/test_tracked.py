@@ -62,7 +62,7 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
         tuned = max(o.scores["validation/fine/recall@1"] for _, o in state.tuned.values())
         assert run.metrics["validation"] == pytest.approx(tuned, abs=5.1e-5)
         assert (run.metrics["seeds"], run.metrics["training_seconds"]) == (3, 12.0)
-        best = plan.best(state.index)[0]
+        best = state.best(plan.study)[0]
         assert run.params["loss.margin"] == best.settings["loss.margin"]
         assert (run.params["loss"], run.params["rate"]) == (state.cell.loss.name, state.cell.rate)
         assert run.status == "FINISHED"
@@ -94,7 +94,7 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
     (study,) = runs["study"]
     index = next(i for i, s in enumerate(plan.states) if s.cell.loss.name == "triplet" and not s.cell.rate)
     assert study.tags["dml.winner"] == plan.states[index].cell.name
-    assert study.tags["winner.loss.margin"] == str(plan.best(index)[0].settings["loss.margin"])
+    assert study.tags["winner.loss.margin"] == str(plan.states[index].best(plan.study)[0].settings["loss.margin"])
     assert study.metrics["objective.mean"] == runs["cell"][index].metrics["objective.mean"]
     assert (study.metrics["cells"], study.metrics["trials"]) == (4, 20)
     assert study.tags["mlflow.note.content"].count("\n| digits, uniform") == 2, "a line per noise rate"

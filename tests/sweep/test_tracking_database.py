@@ -1,7 +1,5 @@
 """MLflow on PostgreSQL, with two sweeps that log at once: each run is there once, also if both servers crash."""
 
-from __future__ import annotations
-
 import pytest
 from stepped import two_at_once
 from tracking_server import Database, Server

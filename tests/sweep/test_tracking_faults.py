@@ -3,8 +3,6 @@
 The server and the process beside the sweep are real; the trials end when a test says so.
 """
 
-from __future__ import annotations
-
 import shutil
 import socket
 import time

@@ -6,10 +6,8 @@ import pytest
 import toy
 
 from dml.pipeline import why
-from dml.snapshots import publishing
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
-from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 from dml.sweep.why import explain, reasons
 
@@ -37,13 +35,6 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_nothing_runs_again_where_everything_is_stored(toy_study, tmp_path):
-    run_all(toy_study(), TrialStore(tmp_path))
-    (line,) = explain(toy_study(), TrialStore(tmp_path), toy.describe)
-    assert "toys" in line
-    assert "nothing runs again" in line
-
-
 def test_a_changed_setting_is_named_with_both_values(toy_study, tmp_path):
     run_all(toy_study(), TrialStore(tmp_path))
     study = toy_study(training={"steps": 10, "learning_rate": 0.01})
@@ -69,16 +60,3 @@ def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, projec
     run_all(study, TrialStore(project / "store"), estimates.known)
     why.run(study)
     assert "nothing runs again" in capsys.readouterr().out
-
-
-def test_published_trials_do_not_run_again(toy_study, project, monkeypatch, capsys):
-    study = toy_study()
-    plan = run_all(study, TrialStore(project / "elsewhere"))
-    publishing.write_table(
-        publishing.rounded_trials(study, trials_frame(study, plan)), project / "docs/results/toys/trials.parquet"
-    )
-    why.run(study)
-    assert "nothing runs again" in capsys.readouterr().out
-    monkeypatch.setenv("DML_SNAPSHOTS", "off")
-    why.run(study)
-    assert "no earlier trial" in capsys.readouterr().out

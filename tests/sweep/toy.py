@@ -1,7 +1,5 @@
 """A trainer that costs nothing and does what its settings say, for tests of the sweep itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -38,11 +38,6 @@ def test_a_logged_model_is_a_folder_with_its_description(uri, run):
     assert (folder.name, (folder / "model.json").read_text()) == ("model", "{}")
 
 
-def test_what_is_no_model_of_dml_is_refused(uri, run):
-    with pytest.raises(ValueError, match="not a model that dml logged"):
-        model_folder(f"runs:/{run}/other", uri)
-
-
 @pytest.mark.parametrize("name", ["models:/nothing/1", "runs:/0123456789abcdef/best"])
 def test_what_mlflow_does_not_have_is_named_with_its_address(uri, run, name):
     with pytest.raises(ValueError, match=f"{name}: MLflow at {uri} has no such model"):

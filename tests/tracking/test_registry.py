@@ -1,15 +1,11 @@
 """Models in MLflow, and in its registry."""
 
-import shutil
-from pathlib import Path
-
 import mlflow
 import numpy as np
 import pytest
 from tracked import picture, runs
 
 from dml.tracking import Model, Picture, Run
-from dml.tracking.connection import default_uri, model_folder, ui_addresses
 from dml.tracking.sync import sync, version_of
 
 pytestmark = [
@@ -58,25 +54,6 @@ def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(u
     mlflow.set_tracking_uri(uri)
     images = np.ones((3, 2, 2, 1), np.uint8)
     assert mlflow.pyfunc.load_model("models:/images/2").predict(images).shape == (3, 4)
-
-
-def test_a_folder_with_signs_of_addresses_has_its_database_runs_and_models(
-    model, tmp_path, empty_database, monkeypatch
-):
-    """`%25`, `?` and `#` mean something in a URI."""
-    folder = tmp_path / "100%25 of?what#é"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    shutil.copy(empty_database, folder / "mlflow.db")
-    (own := folder / "model").mkdir()
-    (own / "model.json").write_text("{}")
-    (own / "factor.json").write_text("2")
-    send(None, Path("model"), register="images")
-    assert (model_folder("models:/images/1", default_uri()) / "factor.json").read_text() == "2"
-    assert "study" in ui_addresses()  # MLflow remembers an open database by its address, that of an earlier test too
-    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "model"}
-    assert [path.name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
 
 
 def test_the_champion_that_is_asked_for_last_has_the_alias(uri, model):

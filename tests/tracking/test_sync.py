@@ -8,9 +8,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR
-from tracked import CURVE, cell, picture, runs, state, study, trial
+from tracked import CURVE, cell, picture, runs, state, trial
 
-from dml.tracking import RUNNING, Picture, Run
+from dml.tracking import RUNNING
 from dml.tracking.sync import Mirror, sync
 
 pytestmark = pytest.mark.slow
@@ -157,26 +157,6 @@ def test_an_error_at_any_request_is_made_good_by_the_next_sync(uri, monkeypatch,
     assert Mirror("study", uri).sync(wanted) == 0
 
 
-def test_an_evaluation_that_arrived_in_part_is_completed(uri, monkeypatch):
-    names = [f"validation/fine/recall@{n}" for n in range(500)]
-    wanted, sent = picture(trial(0, curve=[(step, dict.fromkeys(names, 0.5)) for step in (5, 10)])), []
-    original = MlflowClient.log_batch
-
-    def fails(self, run, metrics, *others):
-        sent.append(len(metrics))
-        if sent[-2:] == [800, 201]:
-            raise MlflowException("the connection is lost", INTERNAL_ERROR)
-        original(self, run, metrics, *others)
-
-    monkeypatch.setattr(MlflowClient, "log_batch", fails)
-    assert "the connection is lost" in sync(wanted, uri)
-    assert sync(wanted, uri) == ""
-    client, (run,) = runs(uri, "trial")
-    for name in (0, 299, 300, 499):
-        found = client.get_metric_history(run.info.run_id, f"validation/fine/recall_at_{name}")
-        assert [(point.step, point.value) for point in found] == [(5, 0.5), (10, 0.5)], name
-
-
 def test_artifacts_that_cannot_be_stored_delay_no_run(uri, tmp_path, monkeypatch):
     """The server may keep them where this machine cannot write."""
     (tmp_path / "study.yaml").write_text("title: Mine")
@@ -205,33 +185,3 @@ def test_a_run_that_two_syncs_created_at_one_moment_is_there_once(uri):
     assert sync(picture(), uri) == ""
     assert len(runs(uri)[1]) == 4
     assert Mirror("study", uri).sync(picture()) == 0
-
-
-def test_an_audit_of_the_study_is_a_run_beside_its_sweep(uri):
-    sync(picture(), uri)
-
-    def audit(digest, **metrics):
-        tags = {"dml.audit": digest}
-        return Picture("study", [Run("audit", "audit study", tags=tags, params={"folds": 5}, metrics=metrics)])
-
-    for one in (audit("d1", guess=0.1), audit("d1", guess=0.1, review=0.2), audit("d2", guess=0.3)):
-        assert sync(one, uri) == ""
-    by_digest = {run.data.tags["dml.audit"]: run for run in runs(uri, "audit")[1]}
-    assert by_digest["d1"].data.metrics == {"guess": 0.1, "review": 0.2}
-    assert len(by_digest) == len(runs(uri, "audit")[1]) == 2
-    assert Mirror("study", uri).sync(picture()) == 0
-
-
-def test_runs_of_an_earlier_version_are_taken_over(uri):
-    """Below the study, under their old names, without `dml.content`."""
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    experiment = client.create_experiment("dml")
-    old = {"dml.study": "study", "dml.kind": "study"}
-    parent = client.create_run(experiment, run_name="study", tags=old).info.run_id
-    tags = {**old, "dml.kind": "trial", **trial(0).tags, "mlflow.parentRunId": parent}
-    client.create_run(experiment, run_name="digits|triplet|tune-0", tags=tags)
-    assert sync(picture(trial(0)), uri) == ""
-    (run,), (own,) = runs(uri, "trial")[1], runs(uri, "cell")[1]
-    assert (run.info.run_name, run.data.tags["mlflow.parentRunId"]) == ("triplet: trial 0", own.info.run_id)
-    assert [one.info.run_id for one in runs(uri, "study")[1]] == [parent]
-    assert study().key == ("study",)

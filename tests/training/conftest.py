@@ -1,7 +1,5 @@
 """The data stages' outputs for scikit-learn's digits, made once, and specs of tiny trials on them."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

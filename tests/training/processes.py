@@ -1,7 +1,5 @@
 """A trial in several processes of this machine, with torch's own launcher. It needs no Ray."""
 
-from __future__ import annotations
-
 import pickle
 from multiprocessing import get_context
 from pathlib import Path

@@ -8,9 +8,8 @@ import torch
 from dml.data import augment
 from dml.training import build
 from dml.training.data import open_data
-from dml.training.frozen import recipe
 from dml.training.loop import Training
-from dml.types import BatchSpec, TrainingSpec
+from dml.types import BatchSpec
 
 HALF = {"mean": [0.5] * 3, "std": [0.5] * 3}
 
@@ -58,11 +57,6 @@ def test_without_pretrained_weights_each_augmentation_keeps_its_statistics(name,
         assert normalized(spec, data)[0].item() == pytest.approx(white, rel=1e-5)
 
 
-def test_classes_and_embedding_size_are_filled_in(make_spec):
-    loss = build.build_loss(make_spec("proxy_nca", None), classes=7, size=8)
-    assert next(loss.parameters()).shape == (7, 8)
-
-
 def test_the_miner_takes_over_the_margin_and_distance_of_the_loss(make_spec):
     spec = make_spec("triplet", loss_settings={"margin": 0.05, "distance": "squared"})
     mine = build.build_miner(spec, build.build_loss(spec, 2, 8))
@@ -90,11 +84,3 @@ def test_a_sampler_without_a_bound_leaves_the_miner_every_positive(make_spec, da
     labels = torch.tensor([0] * 28 + [1] * 4)
     mine(torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), labels)
     assert int(mine.stats["cut_positives"]) == 0
-
-
-@pytest.mark.parametrize("backbone", ["mlp", "identity", "eps_mnist"])
-def test_a_backbone_for_square_images_refuses_others(backbone):
-    training, wide = TrainingSpec(backbone=backbone), {"height": 16, "width": 24, "channels": 1}
-    with pytest.raises(ValueError, match=f"{backbone}.*expected square images, got 16 x 24: set"):
-        recipe.describe_backbone(training, wide)
-    assert recipe.describe_backbone(training, {**wide, "width": 16})["image_size"] == 16

@@ -6,10 +6,9 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from dml import models
 from dml.evaluation import evaluate
 from dml.training import closed_form
-from dml.training.closed_form import DEFAULT, KINDS, SHRINKAGES, ClosedForm, apply, fit
+from dml.training.closed_form import KINDS, SHRINKAGES, apply, fit
 
 CLASSES, PER_CLASS, WIDTH = 6, 12, 5
 
@@ -111,26 +110,6 @@ def test_lda_has_a_discriminant_less_than_classes_then_components_of_the_rest(ro
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_linear_head_of_a_network_applies_it(kind, rows):
-    found = fit(kind, *rows, 3)
-    network = models.build_head(WIDTH, embedding_size=3, head_normalize=found.normalize_input)
-    network.head.load_state_dict({"weight": found.weight, "bias": found.bias})
-    with torch.no_grad():
-        embeddings = network(torch.from_numpy(rows[0]).float())
-    np.testing.assert_allclose(embeddings, apply(found, rows[0]), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_order_of_the_rows_and_the_names_of_classes_do_not_matter(kind, rows):
-    features, labels = rows
-    order = np.random.default_rng(1).permutation(len(labels))
-    one = fit(kind, features, labels, 3)
-    for other in (fit(kind, features[order], labels[order], 3), fit(kind, features, labels * 7 + 2, 3)):
-        torch.testing.assert_close(one.weight, other.weight, rtol=1e-4, atol=1e-4)
-        assert one.shrinkage == other.shrinkage
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_rows_without_a_label_are_left_out(kind, rows):
     features, labels = rows
     more = np.vstack([features, features[:7] * 5 + 1])
@@ -146,34 +125,6 @@ def test_of_many_rows_of_large_classes_every_second_takes_part(kind, rows, monke
     found = fit(kind, features, labels, 3)
     monkeypatch.undo()
     assert torch.equal(found.weight, fit(kind, features[::2], labels[::2], 3).weight)
-
-
-def test_small_classes_are_left_out_whole(monkeypatch):
-    """Every second row of classes of two would leave whitening nothing to divide by, and nothing to choose by."""
-    monkeypatch.setattr(closed_form, "FITTED", 200)
-    monkeypatch.setattr(closed_form, "SCORED", 50)
-    draw = np.random.default_rng(1)
-    labels = np.tile(np.arange(150), 2)
-    centres = draw.normal(size=(150, WIDTH)) * [1.0, 1.0, 1.0, 0.1, 0.1]
-    features = centres[labels] + draw.normal(size=(300, WIDTH)) * [0.1, 0.1, 0.1, 3.0, 3.0]
-    kept = closed_form.taking_part(np.where(labels == 7, -1, labels))
-    counts = np.bincount(labels[kept], minlength=150)
-    assert set(counts) == {0, 2}
-    assert not counts[7]
-    assert 190 <= len(kept) <= 200
-    assert (np.diff(kept) > 0).all()
-    assert ClosedForm(features, labels).shrinkage("whitening") == SHRINKAGES[0]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_axes_without_variance_are_zero(kind, rows):
-    features, labels = rows
-    flat = features @ np.random.default_rng(2).normal(size=(WIDTH, 9))  # five of nine axes
-    flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)  # so that the length of rows adds none
-    weight = fit(kind, flat, labels, 9, *([0.1] if kind != "components" else [])).weight
-    assert weight.shape == (9, 9)
-    assert weight[:5].abs().amax(dim=1).min() > 1e-3
-    assert torch.equal(weight[5:], torch.zeros(4, 9))
 
 
 @pytest.mark.parametrize("kind", ["whitening", "lda"])
@@ -192,22 +143,6 @@ def test_the_shrinkage_is_chosen_on_held_out_classes(kind, rows):
     assert fit(kind, features, labels, 3).shrinkage == max(scores, key=scores.get)
 
 
-@pytest.mark.parametrize("labels", [np.arange(24) % 3, np.array([0, 0, 1, 2, 3, *range(4, 23)])])
-def test_a_default_shrinkage_if_classes_cannot_be_halved(labels):
-    features = np.random.default_rng(0).normal(size=(24, 4))
-    assert fit("whitening", features, labels, 2).shrinkage == DEFAULT
-
-
-def test_what_is_shared_gives_what_each_gives_alone(rows):
-    features, labels = rows
-    shared = ClosedForm(features, labels)
-    for kind in KINDS:
-        for size in (2, None):
-            one, other = shared.projection(kind, size), fit(kind, features, labels, size)
-            assert torch.equal(one.weight, other.weight)
-            assert torch.equal(one.bias, other.bias)
-
-
 @pytest.mark.parametrize("kind", ["whitening", "lda"])
 @pytest.mark.parametrize(
     ("labels", "message"),
@@ -219,14 +154,6 @@ def test_what_is_shared_gives_what_each_gives_alone(rows):
 def test_one_image_a_class_is_an_error(kind, labels, message):
     with pytest.raises(ValueError, match=f"{kind}: {message}"):
         fit(kind, np.random.default_rng(0).normal(size=(6, 4)), labels, 2)
-
-
-def test_one_class_is_an_error_of_lda_only(rows):
-    features, _ = rows
-    one = np.zeros(len(features), int)
-    assert fit("whitening", features, one, 2).weight.shape == (2, WIDTH)
-    with pytest.raises(ValueError, match=r"lda: expected at least two training classes, got one\. Choices"):
-        fit("lda", features, one, 2)
 
 
 @pytest.mark.parametrize(
@@ -243,48 +170,6 @@ def test_one_class_is_an_error_of_lda_only(rows):
 def test_what_a_projection_cannot_be_is_an_error(rows, kind, size, shrinkage, message):
     with pytest.raises(ValueError, match=message):
         fit(kind, *rows, size, shrinkage)
-
-
-def test_a_covariance_without_inverse_needs_shrinkage(rows):
-    features, labels = rows
-    with pytest.raises(
-        ValueError, match=r"whitening: shrinkage: expected more than 0.*got 0\.0\. Choices: such as 0\.1"
-    ):
-        fit("whitening", np.hstack([features, np.zeros((len(labels), 1))]), labels, None, 0.0)
-
-
-@pytest.mark.parametrize("number", [np.nan, np.inf])
-def test_a_number_that_is_not_finite_is_an_error(rows, number):
-    features, labels = rows
-    features[3, 2] = number
-    with pytest.raises(ValueError, match="expected finite features, got 1 of 72 rows"):
-        ClosedForm(features, labels)
-
-
-def test_other_shapes_are_an_error(rows):
-    features, labels = rows
-    for given in ((features, labels[:-1]), (features[:, 0], labels), (features, labels + 0.5)):
-        with pytest.raises(ValueError, match=r"expected features \(n, D\) and whole labels \(n,\)"):
-            ClosedForm(*given)
-    with pytest.raises(ValueError, match="at least 2 rows with a label, got 1 of 72"):
-        ClosedForm(features, np.where(np.arange(len(labels)) == 5, 0, -1))
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        lambda features: torch.from_numpy(features).requires_grad_(),
-        lambda features: features.astype(">f8"),
-        lambda features: np.broadcast_to(features, features.shape),  # read-only
-        lambda features: features[::-1].copy()[::-1],  # a negative stride
-        lambda features: features.tolist(),
-    ],
-)
-def test_features_of_any_kind(rows, given):
-    features, labels = rows
-    found, expected = fit("whitening", given(features), labels), fit("whitening", features, labels)
-    torch.testing.assert_close(found.weight, expected.weight)
-    assert not found.weight.requires_grad
 
 
 @pytest.mark.gpu

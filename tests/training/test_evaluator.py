@@ -191,15 +191,3 @@ def test_the_cameras_of_a_split_with_queries_are_in_its_digest(data_root, monkey
 
     assert digest(queries, 1) != digest(queries, 2)
     assert digest(split, 1) == digest(split, 2)
-
-
-def test_seeds_that_share_a_split_are_one_group(tmp_path):
-    for path in ("split/one.parquet", "split/many/0.parquet", "split/many/4.parquet"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame({"index": [0], "final": ["train"], "tune": [path]}).to_parquet(tmp_path / path)
-    assert trial_data.seeds_by_split(tmp_path, "one", [0, 4]) == [[0, 4]]
-    assert trial_data.seeds_by_split(tmp_path, "many", [0, 4]) == [[0], [4]]
-    assert trial_data.split_of(tmp_path, "many", 4)["tune"][0] == "split/many/4.parquet"
-    assert trial_data.training_rows(tmp_path, "many", "confirm", 4).tolist() == [0]
-    with pytest.raises(ValueError, match=r"'many': seeds select its split, and 5 selects none\. Choices: 0, 4"):
-        trial_data.split_of(tmp_path, "many", 5)

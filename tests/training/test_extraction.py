@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,12 +66,6 @@ def test_a_second_run_computes_nothing(packed, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in first.iterdir()} == state
     assert {path.name for path in first.iterdir()} == {"features.npy", "backbone.safetensors", "manifest.json"}
     assert lines == [f"{first}: computed already (1797 x 16)"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_order_of_shards_does_not_count(packed, whole_of, tmp_path, kind):
-    folder = extract(packed, KINDS[kind][0], tmp_path, lambda work, shards: map(work.write, reversed(shards)), quiet)
-    assert np.array_equal(open_features(folder).array, whole_of[kind])
 
 
 SLOW = """
@@ -136,27 +129,6 @@ def test_a_full_disk_is_one_message_and_loses_no_shard(packed, whole, tmp_path, 
     folder = extract(packed, FROZEN, tmp_path, lambda w, s: map(w.write, asked.extend(s) or s), quiet)
     assert asked == [2, 3]
     assert np.array_equal(open_features(folder).array, whole)
-
-
-def test_features_out_of_range_name_the_image(packed, tmp_path):
-    huge = {"normalization": {"mean": [0.0], "std": [1e-30]}}
-    training = replace(FROZEN, frozen_precision="float16", augment_settings=huge)
-    with pytest.raises(ValueError, match=r"features of digits/0000 are infinite or NaN; `frozen_precision: float32`"):
-        extract(packed, training, tmp_path, report=quiet)
-    with pytest.raises(
-        ValueError, match=r"the backbone's activations of digits/0000 are infinite or NaN; `frozen_prec"
-    ):
-        extract(packed, replace(BELOW, augment_settings={**BELOW.augment_settings, **huge}), tmp_path, report=quiet)
-
-
-def test_damaged_features_say_how_to_compute_them_again(packed, tmp_path):
-    folder = extract(packed, FROZEN, tmp_path, report=quiet)
-    np.save(folder / "features.npy", np.zeros((3, 16), np.float32))
-    with pytest.raises(ValueError, match=r"the manifest says float32 \(1797, 16\).*float32 \(3, 16\).*dvc repro -f"):
-        open_features(folder)
-    (folder / "features.npy").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match=r"cannot be read.*dvc repro -f features"):
-        open_features(folder)
 
 
 def test_features_that_two_studies_need_are_computed_once(packed, tmp_path):

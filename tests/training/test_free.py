@@ -79,16 +79,6 @@ def test_wrong_labels_choose_as_they_are():
     assert found.scores[found.chosen] < clean.scores[clean.chosen]
 
 
-def test_one_view_is_not_mirrored_and_a_size_is_kept():
-    features, labels = made(mirrored=False)
-    found = free.choose(features, labels, size=10)
-    assert {one.views for one in found.scores} == {"one"}
-    assert {(one.features, one.projection) for one in found.scores if one.projection == "none"} == {("good", "none")}
-    assert found.embed(features).shape == (len(labels), 10)
-    with pytest.raises(ValueError, match="got none"):
-        free.choose({}, labels)
-
-
 @pytest.mark.parametrize("size", [4, 20])
 def test_the_head_of_what_is_chosen_is_a_linear_map_of_all_features_of_unit_length(size):
     features, labels = made(mirrored=False)
@@ -101,14 +91,6 @@ def test_the_head_of_what_is_chosen_is_a_linear_map_of_all_features_of_unit_leng
         expected = free.Free(one, projection, found.scores).embed(features)
         np.testing.assert_allclose(mapped[:, : expected.shape[1]], expected, atol=1e-4)
         assert not mapped[:, expected.shape[1] :].any()
-
-
-def test_too_few_classes_to_choose_by_are_whitened_in_both_views():
-    features, labels = made()
-    few = labels < 3
-    found = free.choose({"good": features["good"][few]}, labels[few])
-    assert found.scores == {}
-    assert (found.chosen.projection, found.chosen.views) == ("whitening", "mirror")
 
 
 def test_a_look_scores_classes_that_neither_choose_nor_are_fitted_to():
@@ -187,23 +169,3 @@ def test_features_of_files_are_those_of_the_layers_of_their_pixels(tmp_path):
         free.features_of([tmp_path / "broken.png"], "small_conv", side=16)
     with pytest.raises(ValueError, match="expected a list of paths of images, got none"):
         free.features_of([])
-
-
-def test_what_is_no_input_of_a_look_is_named(tmp_path):
-    features, labels = made(mirrored=False)
-    names, vectors = [f"class {label}" for label in labels], {"vectors": features["good"][:, 0]}
-    for call, expected in [
-        (lambda: free.look(vectors, labels), r"'vectors': expected \(n, V, D\)"),
-        (lambda: free.choose(vectors, labels), r"'vectors': expected \(n, V, D\)"),
-        (lambda: free.choose({"good": features["good"][1:]}, labels), "one for each label, got good of 95"),
-        (lambda: free.look(features, labels, folds=1), "folds: expected at least 2, got 1"),
-        (lambda: free.look(features, labels, folds=0), "folds: expected at least 2, got 0"),
-        (lambda: free.look(features, labels, metrics=[]), r"metrics: expected a list.*got \[\]"),
-        (lambda: free.look(features, labels, metrics="map@r"), "metrics: expected a list.*got 'map@r'"),
-        (lambda: free.look(features, [None, *names[1:]]), "expected one label of each image"),
-        (lambda: free.look(features, [np.nan, *labels[1:]]), "expected one label of each image"),
-        (lambda: free.features_of(str(tmp_path)), "expected a list of paths"),
-        (lambda: free.features_of([tmp_path], views="both"), "views: expected one or mirror, got 'both'"),
-    ]:
-        with pytest.raises(ValueError, match=expected):
-            call()

@@ -15,7 +15,7 @@ from dml.training import data as trial_data
 from dml.training import loop
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
-from dml.training.frozen.opening import find_features, open_features
+from dml.training.frozen.opening import find_features
 from dml.training.frozen.recipe import BATCH, describe_augment, describe_backbone, features_id, recipe
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
@@ -80,16 +80,15 @@ class Still(torch.nn.Module):
         return self.network(images)
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp"])
 @pytest.mark.parametrize("loss", ["triplet", "proxy_nca"])
 def test_training_on_features_is_training_through_the_frozen_network(
-    stored, packed, make_spec, data_root, tmp_path, finish, monkeypatch, head, loss
+    stored, packed, make_spec, data_root, tmp_path, finish, monkeypatch, loss
 ):
     tuples = {"positives": None} if loss == "proxy_nca" else {}
-    spec = make_spec(loss, **tuples, steps=8, frozen=True, head=head)
+    spec = make_spec(loss, **tuples, steps=8, frozen=True)
     own = Training(spec, data_root, tmp_path / "features")
     network = naive(FROZEN, packed)[0]
-    whole = EmbeddingNetwork(Still(network), spec.training.embedding_size, head)
+    whole = EmbeddingNetwork(Still(network), spec.training.embedding_size)
     whole.head.load_state_dict(own.model.head.state_dict())
     monkeypatch.setattr(loop, "build_model", lambda *given: whole)
     monkeypatch.setattr(loop, "build_loss", lambda *given, make=loop.build_loss: _same(make(*given), own))
@@ -106,19 +105,15 @@ def _same(made, training):
     return made
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp"])
-def test_the_exported_model_is_backbone_and_head_from_images(
-    stored, packed, make_spec, data_root, tmp_path, finish, head
-):
-    spec = make_spec(steps=4, frozen=True, head=head, evaluation={"keep_embeddings": True})
+def test_the_exported_model_is_backbone_and_head_from_images(stored, packed, make_spec, data_root, tmp_path, finish):
+    spec = make_spec(steps=4, frozen=True, evaluation={"keep_embeddings": True})
     finish(Training(spec, data_root, tmp_path))
     kept = np.load(tmp_path / "embeddings.npz")
     embedded = TrainedEmbedder(tmp_path / "model")(np.array(packed.images)[kept["index"]])
     expected = torch.nn.functional.normalize(torch.from_numpy(kept["embeddings"])).numpy()
     np.testing.assert_allclose(embedded, expected, atol=1e-5)
-    weights, description = load_model(tmp_path / "model")
+    weights, _ = load_model(tmp_path / "model")
     assert {name.partition(".")[0] for name in weights} == {"backbone", "head"}
-    assert description["network"].get("head", "linear") == head
 
 
 def test_a_frozen_trial_resumes_bit_for_bit(stored, make_spec, data_root, tmp_path, finish):
@@ -148,18 +143,6 @@ def test_what_decides_features_is_in_their_name(packed, changes):
     assert _id(replace(FROZEN, **changes), packed) != _id(FROZEN, packed)
 
 
-def test_what_decides_only_the_head_is_not(packed, monkeypatch):
-    other = replace(FROZEN, embedding_size=3, head="mlp", steps=1, learning_rate=1.0, normalize=False)
-    assert _id(other, packed) == _id(FROZEN, packed)
-    assert _id(replace(FROZEN, backbone_settings={"width": 4}), packed) == _id(FROZEN, packed)
-    assert features_id(recipe(FROZEN, {**packed.manifest, "digest": "other"})) != _id(FROZEN, packed)
-    hub = {"backbone": "timm", "settings": {"name": "hf-hub:owner/network"}}
-    assert features_id(hub).startswith("timm-hf-hub:owner-network-")  # one folder
-    before = _id(FROZEN, packed)
-    monkeypatch.setattr(recipes, "version", 2)
-    assert _id(FROZEN, packed) != before
-
-
 def _id(training, packed):
     return features_id(recipe(training, packed.manifest))
 
@@ -176,13 +159,6 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
         patch.setattr(models.SmallConv, "file_settings", ("weights",))
         patch.setattr(recipes, "describe_augment", lambda *given: {"name": "none"})
         assert name_of("a") == name_of("b") != name_of("c")
-
-
-def test_missing_features_name_the_stage(stored, make_spec, data_root, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"features\.json has no features 'small_conv-\w+' of.*`features`"):
-        Training(make_spec(frozen=True, backbone_settings={"width": 5}), data_root, tmp_path)
-    with pytest.raises(FileNotFoundError, match="the stage `features` writes them"):
-        open_features(tmp_path)
 
 
 def test_features_are_pinned(golden, stored):

@@ -3,8 +3,6 @@
 Data and parts are the test's own, so only a change of the loop or of the embedding head can fail here.
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields
 from pathlib import Path
 

@@ -9,7 +9,7 @@ import torch
 from dml.training.loop import Training
 from dml.training.model_files import load_model
 from dml.training.process import TrainingError
-from dml.types import BatchSpec, NoiseSpec
+from dml.types import BatchSpec
 
 pytestmark = pytest.mark.slow
 
@@ -70,14 +70,6 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_step(make_spec, da
     training = Training(make_spec(optimizer="sgd", learning_rate=1e30), data_root, tmp_path)
     with pytest.raises(TrainingError, match=r"infinite or NaN (at|by) step \d+ of 12.*'triplet'.*1e\+30"):
         finish(training)
-
-
-def test_missing_stages_are_named(make_spec, data_root, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"pack\.json.*`pack`"):
-        Training(make_spec(), tmp_path / "nothing", tmp_path / "trial")
-    other = replace(make_spec(), noise=NoiseSpec("uniform", 0.7))
-    with pytest.raises(FileNotFoundError, match=r"'uniform', rate 0.7.*`corrupt`"):
-        Training(other, data_root, tmp_path / "trial")
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

@@ -34,44 +34,6 @@ def test_a_confirmed_trial_saves_a_model_that_embeds_as_it_did(make_spec, data_r
     np.testing.assert_allclose(embedder(training.data.packed.images[rows]), own, atol=1e-6)
 
 
-@pytest.mark.parametrize("checkpoint", [True, False])
-def test_embeddings_of_the_untrained_network_survive_an_interruption(
-    make_spec, data_root, tmp_path, finish, checkpoint
-):
-    spec = make_spec(evaluation={"keep_embeddings": True, "keep_start_embeddings": True})
-    plain = finish(Training(make_spec(), data_root, tmp_path / "plain")).result()
-    first = Training(spec, data_root, tmp_path / "both")
-    untrained = first.data.evaluation_rows("test"), first._evaluator.embed(first.data.evaluation_rows("test"))
-    first.advance()
-    first.close()
-    path = tmp_path / "both" / "embeddings_start.npz"
-    written = path.stat().st_mtime_ns
-    if not checkpoint:  # the trial starts anew
-        (tmp_path / "both" / "checkpoint" / "last.pt").unlink()
-    again = finish(Training(spec, data_root, tmp_path / "both"))
-    assert path.stat().st_mtime_ns == written
-    before, after = np.load(path), np.load(tmp_path / "both" / "embeddings.npz")
-    tested = before["set"] == "test"
-    np.testing.assert_array_equal(before["index"][tested], untrained[0])
-    np.testing.assert_array_equal(before["embeddings"][tested], untrained[1])
-    np.testing.assert_array_equal(before["index"], after["index"])
-    assert np.abs(before["embeddings"] - after["embeddings"]).max() > 1e-3
-    assert again.result().scores == plain.scores, "keeping them changes no number"
-
-
-def test_a_tuning_trial_keeps_no_embeddings_of_its_start(make_spec, data_root, tmp_path, finish):
-    finish(Training(make_spec(phase="tune", steps=1, evaluation={"keep_start_embeddings": True}), data_root, tmp_path))
-    assert not (tmp_path / "embeddings_start.npz").exists()
-
-
-def test_images_of_another_type_or_shape_are_refused(make_spec, data_root, tmp_path, finish):
-    finish(Training(make_spec(steps=1), data_root, tmp_path))
-    embedder = TrainedEmbedder(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"uint8 .*\(N, 8, 8, 1\).* float64 .*\(2, 8, 8, 1\)"):
-        embedder(np.zeros((2, 8, 8, 1)))
-    assert embedder(np.zeros((0, 8, 8), np.uint8)).shape == (0, 8)
-
-
 def test_rebuilding_a_network_fetches_no_weights(monkeypatch, make_spec, data_root, tmp_path, finish):
     from torchvision import models
 

@@ -46,7 +46,7 @@ CASES = {  # augmentation, shape, normalised, network
         {"name": "none", "channels": 3, "normalization": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]}},
         (12, 12, 3),
         False,
-        {"backbone": "mlp", "channels": 3, "image_size": 12, "head": "mlp"},
+        {"backbone": "mlp", "channels": 3, "image_size": 12},
     ),
     "vectors": (None, (6,), True, {"backbone": "identity", "channels": 6}),
 }

@@ -8,7 +8,7 @@ import pytest
 import torch
 from processes import train
 
-from dml.training.collectives import share_of_batch, synchronised
+from dml.training.collectives import synchronised
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.types import FilterSpec
@@ -98,12 +98,6 @@ def test_two_gpus_equal_one(own_parts, make_spec, data_root, tmp_path, finish):
     shared = replace(spec, training=replace(spec.training, workers=2))
     found, _ = train(shared, data_root, tmp_path / "shared", 2, device="cuda")
     assert found.diagnostics["loss"] == pytest.approx(alone.result().diagnostics["loss"], rel=1e-5)
-
-
-def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
-    monkeypatch.setattr("dml.training.collectives.rank_and_size", lambda: (0, 3))
-    with pytest.raises(ValueError, match=r"training\.workers: a batch of 16 images .* 3 workers"):
-        share_of_batch(16)
 
 
 def test_synchronised_batch_norm_keeps_activations():

@@ -61,13 +61,6 @@ def test_only_a_loss_that_cannot_skip_waits_for_the_device(name, synthesis):
     assert (mined is not None and mined[3] is not None) == able
 
 
-def test_without_a_filter_nothing_changes():
-    loss, (x, y, kept) = build("triplet", "none"), batch()
-    assert torch.equal(step_loss(loss, None, x, y, None, None)[0], loss(x, y))
-    everything = torch.ones_like(kept)
-    torch.testing.assert_close(step_loss(loss, None, x, y, everything, None)[0], loss(x, y))
-
-
 def test_another_packages_miner_sees_only_what_is_kept():
     loss = build("contrastive", "none")
     mine = miners.build("pytorch_metric_learning.miners.BatchHardMiner")

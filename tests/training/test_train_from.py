@@ -192,19 +192,6 @@ def test_views_are_drawn_at_random_in_training_and_the_first_is_evaluated():
     assert (shaped.dtype, shaped.shape) == (torch.float32, (1200, 2, 1, 1))
 
 
-def test_the_size_is_known_before(stored, packed):
-    assert stored_shape(PLAIN, packed.manifest) == (1, 4, 8, 8)
-    assert stored_shape(VIEWED, packed.manifest) == (3, 4, 8, 8)
-    assert stored_bytes(VIEWED, packed.manifest) == stored["viewed"].array.nbytes
-    assert stored_bytes(HALF, packed.manifest) * 2 == stored["plain"].array.nbytes
-    frozen = replace(PLAIN, train_from=None, frozen=True)
-    assert stored_shape(frozen, packed.manifest) == (16,)
-    wide = {"height": 6, "width": 10, "channels": 1}
-    assert stored_shape(replace(PLAIN, train_from="layers.6"), wide) == (1, 8, 3, 5)
-    mobile = TrainingSpec(backbone="torchvision", backbone_settings={"name": "mobilenet_v2"}, train_from="features.14")
-    assert stored_shape(mobile, {"height": 128, "width": 128, "channels": 3}) == (1, 96, 8, 8)
-
-
 def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed):
     names = [
         features_id(recipe(one, packed.manifest))
@@ -213,22 +200,6 @@ def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed
     assert len(set(names)) == 5
     assert names[0].startswith("small_conv-layers.3-")
     assert not {"train_from", "views"} & set(recipe(replace(PLAIN, train_from=None, frozen=True), packed.manifest))
-
-
-def test_the_other_settings_of_training_go_with_it(stored, packed, make_spec, data_root, tmp_path, finish):
-    settings = {"batch_norm": "frozen", "ema": 0.5, "head_start": "whitening", "weight_decay": 0.1, "clip_norm": 1.0}
-    spec = make_spec(steps=4, train_from=BLOCK, head_learning_rate=1e-4, **settings)
-    trial = Training(spec, data_root, tmp_path)
-    norms = [part for part in trial.model.modules() if isinstance(part, torch.nn.BatchNorm2d)]
-    assert len(norms) == 3
-    assert not any(part.training or part.weight.requires_grad for part in norms)
-    finish(trial)
-    weights, _ = load_model(tmp_path / "model")
-    saved = trial.trained.backbone.backbone.layers
-    assert torch.equal(weights["backbone.layers.3.weight"], saved[3].weight)
-    assert torch.equal(weights["backbone.layers.4.running_mean"], torch.zeros(8))
-    assert not torch.equal(saved[3].weight, trial.model.backbone.backbone.layers[3].weight), "an average"
-    assert torch.equal(saved[0].weight, trial.model.backbone.backbone.layers[0].weight)
 
 
 def test_what_is_stored_is_pinned(golden, stored):

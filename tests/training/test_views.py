@@ -14,7 +14,7 @@ from dml.config import ResourcesSection
 from dml.data import augment as augmentations
 from dml.models import BeforeBlock
 from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
-from dml.training import closed_form, free, loop
+from dml.training import closed_form, free
 from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network
 from dml.training.frozen.extraction import extract
@@ -86,11 +86,11 @@ def scores_of(found, training, name):
     return evaluation.evaluate(torch.from_numpy(found), training.data.labels("fine", rows), ["recall@1", "map@r"])
 
 
-@pytest.mark.parametrize("given", [*INPUTS, "refitted", "averaged"])
+@pytest.mark.parametrize("given", [*INPUTS, "refitted"])
 def test_a_trial_is_scored_on_both_views_and_its_model_gives_them(
     stored, packed, make_spec, data_root, tmp_path, finish, given
 ):
-    settings = {"refitted": {"head_refit": "whitening"}, "averaged": {"ema": 0.5}, **INPUTS}[given]
+    settings = {"refitted": {"head_refit": "whitening"}, **INPUTS}[given]
     training = finish(Training(make_spec(steps=4, evaluation=WANTED, **settings), data_root, tmp_path))
     kept = np.load(tmp_path / "embeddings.npz")
     images = np.array(packed.images)[kept["index"]]
@@ -238,28 +238,6 @@ def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, 
     assert resumed.result().curve == whole.result().curve
     both = [np.load(tmp_path / name / "embeddings.npz")["embeddings"] for name in ("whole", "broken")]
     assert np.array_equal(*both)
-
-
-def test_a_head_is_fitted_again_only_where_it_is_evaluated_or_saved(
-    make_spec, data_root, tmp_path, monkeypatch, finish
-):
-    fitted = []
-    monkeypatch.setattr(loop, "fit_head", lambda *given, own=loop.fit_head: fitted.append(own(*given)))
-    wanted = {"metrics": ("recall@1",), "every": 2, "sets": ()}
-    whole = finish(Training(make_spec(head_refit="whitening", steps=8, evaluation=wanted), data_root, tmp_path))
-    assert (len(whole.result().curve), len(fitted)) == (4, 1)
-
-
-def test_embeddings_before_the_first_step_have_the_head_that_is_evaluated(make_spec, data_root, tmp_path):
-    wanted = {**WANTED, "keep_start_embeddings": True, "at_start": True}
-    training = Training(make_spec(head_refit="whitening", evaluation=wanted), data_root, tmp_path)
-    training.advance()
-    training.close()
-    kept = np.load(tmp_path / "embeddings_start.npz")
-    rows = training.data.evaluation_rows("test")
-    own = scores_of(kept["embeddings"][kept["set"] == "test"], training, "test")
-    assert len(rows) == (kept["set"] == "test").sum()
-    assert training._history.curve[0].scores["test/fine/map@r"] == pytest.approx(own["map@r"], abs=1e-6)
 
 
 def test_what_is_stored_of_images_is_shared_with_studies_of_one_view(packed):

@@ -1,9 +1,9 @@
 """Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
 
 1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Pixels of 32 bits, or with a sign, are refused,
-whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, except for a
-transparent colour of 16 bits per channel. Only the first frame of an animation is kept. EXIF orientation is applied, as
-viewers do.
+whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, but a
+transparent colour of a PNG of 2, 4 or 16 bits per channel is kept. Only the first frame of an animation is kept. EXIF
+orientation is applied, as viewers do.
 """
 
 from __future__ import annotations
@@ -17,15 +17,11 @@ from typing import Any
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
-from PIL.PngImagePlugin import PngImageFile
 
 from dml.discovery import installed
 from dml.types import Resize
 
 MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
-
-# How a PNG stores its pixels -> the factor that Pillow multiplies them by.
-PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 
@@ -95,8 +91,8 @@ def decode(image: ImageLike, channels: int) -> Image.Image:
     with _open(image) as opened:
         try:
             orientation = _orientation(opened)
-            found = _eight_bit(opened).convert("L" if channels == 1 else "RGB")
-            return found.transpose(TRANSPOSED[orientation]) if orientation in TRANSPOSED else found
+            pixels = _eight_bit(opened).convert("L" if channels == 1 else "RGB")
+            return pixels.transpose(TRANSPOSED[orientation]) if orientation in TRANSPOSED else pixels
         except (CorruptImage, MemoryError):
             raise
         except Exception as error:  # Pillow's plug-ins raise OSError, SyntaxError, struct.error, EOFError, ...
@@ -176,21 +172,18 @@ def _is_heic(image: Path | bytes) -> bool:
 
 def _eight_bit(image: Image.Image) -> Image.Image:
     """Convert an image of any mode to mode L or RGB."""
-    mode, clear = image.mode, _clear(image)
-    if mode in ("1", "L", "RGB"):
-        image = image.convert("L") if mode == "1" else image
-        image.load()
-        return image if clear is None else _on_white(np.array(image), np.asarray(image), clear)
+    mode = image.mode
     if mode.startswith("I;16") or (mode == "I" and image.format in SIXTEEN_BIT):
         values = np.asarray(image).astype(np.int64)
-        return _on_white(((values * 255 + 32767) // 65535).astype(np.uint8), values, clear)
+        return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
     if mode in ("I", "F"):
         raise CorruptImage(f"{'32-bit or signed' if mode == 'I' else 'float'} {RANGE}")
+    image.load()
     if mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
         solid = image.convert("RGBA")
         solid = Image.alpha_composite(Image.new("RGBA", solid.size, "white"), solid)
-        return solid.convert("L" if mode in ("LA", "La") else "RGB")
-    return image.convert("RGB")
+        return solid.convert("L" if mode in ("1", "L", "LA", "La") else "RGB")
+    return image.convert("L" if mode in ("1", "L") else "RGB")
 
 
 def _orientation(image: Image.Image) -> int:
@@ -202,26 +195,3 @@ def _orientation(image: Image.Image) -> int:
     except Exception:  # SyntaxError, struct.error, OSError, ...
         return 1
     return found if isinstance(found, int) else 1
-
-
-def _clear(image: Image.Image) -> int | tuple[int, ...] | None:
-    """The transparent grey or colour of an image before decoding, on the scale of its pixels; None without one."""
-    value = image.info.get("transparency")
-    if image.mode == "1" and value is not None:
-        return 255 if value else 0
-    if not isinstance(value, int | tuple):  # no transparency, or that of a palette
-        return None
-    if not isinstance(image, PngImageFile):
-        return value
-    stored = image.tile[0][3] if image.tile else None  # Pillow scales pixels of few bits, truncates 16-bit colours
-    if stored not in PNG_SCALE:
-        return None
-    return value * PNG_SCALE[stored] if isinstance(value, int) else value
-
-
-def _on_white(pixels: np.ndarray, values: np.ndarray, clear: int | tuple[int, ...] | None) -> Image.Image:
-    """`pixels`, uint8 (H, W) or (H, W, 3), with white for each pixel whose `values` (same shape) equal `clear`."""
-    if clear is not None:
-        same = values == clear
-        pixels[same if same.ndim == 2 else same.all(-1)] = 255
-    return Image.fromarray(pixels)

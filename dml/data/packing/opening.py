@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from dml.data.packing.listing import Listing, check_counts, corrupt_error, list_
 from dml.protocols import Source
 
 PIXELS, VECTORS = "eager", "vectors"  # `decode` of a manifest
+SHAPE = ("images", "height", "width", "channels")  # of the array, in a manifest
 VECTOR_TYPES = (np.float16, np.float32)
 AGAIN = "delete the folder and pack again"
 
@@ -49,7 +49,7 @@ def open_packed(folder: Path | str) -> Packed:
     if manifest is None:
         raise DataError(f"{folder}: no packed dataset here (run the pack stage)")
     try:
-        shape = tuple(manifest[key] for key in ("images", "height", "width", "channels"))
+        shape = tuple(manifest[key] for key in SHAPE)
         kinds = VECTOR_TYPES if manifest["decode"] == VECTORS else (np.uint8,)
     except (KeyError, TypeError) as error:
         raise DataError(
@@ -75,18 +75,6 @@ def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} cannot be read: {error}; {AGAIN}") from error
 
 
-class Content:
-    """Accumulates the digest of all images at their own size, and of their labels."""
-
-    def __init__(self, listing: Listing) -> None:
-        self.labels = listing.index[["fine", "coarse"]].to_numpy("<i8")
-        self.digest = hashlib.sha256()
-
-    def add(self, row: int, own: bytes) -> None:
-        """Add an image. `own` is the digest of its pixels."""
-        self.digest.update(own + self.labels[row].tobytes())
-
-
 def content_digest(source: Source, raw: Path, workers: int | None = None, listing: Listing | None = None) -> str:
     """SHA-256 over each image's decoded pixels at their own size, and its labels.
 
@@ -103,12 +91,14 @@ def content_digest(source: Source, raw: Path, workers: int | None = None, listin
     listing = listing or list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
-    content = Content(listing)
-    for row, pixels, own in decoded(source, raw, listing, None, workers, True):
+    digest, channels = hashlib.sha256(), 1 if listing.grey else 3
+    labels = listing.index[["fine", "coarse"]].to_numpy("<i8")
+    for row, pixels in decoded(source, raw, listing, None, workers):
         if isinstance(pixels, CorruptImage):
             raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
-        content.add(row, own)
-    return content.digest.hexdigest()
+        own = f"{pixels.shape[0]}x{pixels.shape[1]}x{channels}:".encode() + pixels.tobytes()
+        digest.update(hashlib.sha256(own).digest() + labels[row].tobytes())
+    return digest.hexdigest()
 
 
 def check_content(source: Source, raw: Path) -> None:
@@ -128,29 +118,22 @@ def check_content(source: Source, raw: Path) -> None:
 
 
 def decoded(
-    source: Source, raw: Path, listing: Listing, how: How, workers: int, content: bool
-) -> Iterator[tuple[int, np.ndarray | CorruptImage, bytes]]:
-    """For each row with a valid header: row, pixels, and (with `content`) the digest of its full-size pixels."""
-    work = partial(_one, channels=1 if listing.grey else 3, how=how, content=content)
+    source: Source, raw: Path, listing: Listing, how: How, workers: int
+) -> Iterator[tuple[int, np.ndarray | CorruptImage]]:
+    """Row and pixels of each image with a valid header."""
+    channels = 1 if listing.grey else 3
+
+    def one(item: tuple[int, ImageLike]) -> tuple[int, np.ndarray | CorruptImage]:
+        try:
+            return item[0], resize(decode(item[1], channels), how)
+        except CorruptImage as error:
+            return item[0], error
+
     rows = ((row, record["image"]) for row, record in enumerate(source.images(raw)) if row not in listing.corrupt)
-    return ordered(work, rows, workers)
+    return ordered(one, rows, workers)
 
 
 def all_corrupt(source: Source, raw: Path, listing: Listing, workers: int) -> dict[int, str]:
     """Row -> reason for every image that cannot be decoded. (The listing has only those with an invalid header.)"""
-    rows = decoded(source, raw, listing, None, workers, False)
-    return listing.corrupt | {row: str(pixels) for row, pixels, _ in rows if isinstance(pixels, CorruptImage)}
-
-
-def _one(
-    item: tuple[int, ImageLike], channels: int, how: How, content: bool
-) -> tuple[int, np.ndarray | CorruptImage, bytes]:
-    row, encoded = item
-    try:
-        image = decode(encoded, channels)
-    except CorruptImage as error:
-        return row, error, b""
-    own = b""
-    if content:
-        own = hashlib.sha256(f"{image.height}x{image.width}x{channels}:".encode() + image.tobytes()).digest()
-    return row, resize(image, how), own
+    rows = decoded(source, raw, listing, None, workers)
+    return listing.corrupt | {row: str(pixels) for row, pixels in rows if isinstance(pixels, CorruptImage)}

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from dml import files
 from dml.counting import counted
@@ -36,7 +37,7 @@ from dml.data.packing.listing import (
     lost_classes,
     some,
 )
-from dml.data.packing.opening import PIXELS, VECTORS, Content, all_corrupt, decoded, open_packed
+from dml.data.packing.opening import PIXELS, SHAPE, VECTORS, all_corrupt, decoded, open_packed
 from dml.data.raw.walking import content_of
 from dml.files import check_space
 from dml.protocols import Source, VectorSource
@@ -136,25 +137,6 @@ class PackWriter:
         np.lib.format.write_array_header_1_0(self.file, header)
 
 
-class Copies:
-    """Groups rows whose bytes are the same."""
-
-    def __init__(self) -> None:
-        self._first: dict[bytes, int] = {}
-        self._groups: dict[int, list[int]] = {}
-
-    def add(self, row: int, pixels: bytes) -> None:
-        """Add a row."""
-        first = self._first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), row)
-        if first != row:
-            self._groups.setdefault(first, [first]).append(row)
-
-    @property
-    def groups(self) -> list[list[int]]:
-        """The rows of each image that occurs more than once, ascending."""
-        return list(self._groups.values())
-
-
 def write(
     source: Source, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
@@ -178,46 +160,42 @@ def write(
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
     check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize` needs less)")
 
-    known = source.content if source.complete else None
-    corrupt, digest, content, copies = dict(listing.corrupt), hashlib.sha256(), Content(listing), Copies()
+    corrupt, digest = dict(listing.corrupt), hashlib.sha256()
+    rows_of: dict[bytes, list[int]] = {}  # of each image by its digest
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
     with PackWriter(folder / "images.npy", shape) as images:
-        for row, pixels, own in decoded(source, raw, listing, how, workers, known is not None):
+        for row, pixels in decoded(source, raw, listing, how, workers):
             if isinstance(pixels, CorruptImage):
                 corrupt[row] = str(pixels)
                 continue
             assert pixels.shape == shape[1:], (pixels.shape, shape)
             data = pixels.tobytes()
-            copies.add(images.count, data)
+            rows_of.setdefault(hashlib.blake2b(data, digest_size=16).digest(), []).append(images.count)
             images.write(data)
             digest.update(data)
-            content.add(row, own)
             progress(row + 1)
     if corrupt and fatal:
         raise corrupt_error(listing.index, corrupt)
-    if known is not None and content.digest.hexdigest() != known:
-        raise DataError(
-            f"{source.name}: the images or labels in {raw} are not those of the dataset: content digest "
-            f"{content.digest.hexdigest()}, expected {known}; delete the folder and download again"
-        )
 
     index = listing.index.drop(index=list(corrupt)).reset_index(drop=True)
     index["index"] = np.arange(len(index))
+    paths = listing.index["path"].to_numpy()
+    copies, lost = [rows for rows in rows_of.values() if len(rows) > 1], lost_classes(listing.index, corrupt)
+    return {
+        **({"copies": sorted(copies, key=lambda rows: rows[1])} if copies else {}),
+        **({"lost_classes": lost} if lost else {}),
+        **_saved(folder, index, digest, (images.count, *shape[1:])),
+        "content": source.content if source.complete else None,
+        "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
+    }
+
+
+def _saved(folder: Path, index: pd.DataFrame, digest: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Write the index. What the manifest says of it and of the array, whose pixels the digest has seen."""
     index.to_parquet(folder / "index.parquet", index=False)
     for level in ("fine", "coarse"):
         digest.update(index[level].to_numpy("<i8").tobytes())
-    paths = listing.index["path"].to_numpy()
-    optional = {"copies": copies.groups, "lost_classes": lost_classes(listing.index, corrupt)}
-    return {
-        **{name: value for name, value in optional.items() if value},
-        "images": images.count,
-        "height": shape[1],
-        "width": shape[2],
-        "channels": shape[3],
-        "digest": digest.hexdigest(),
-        "content": known,
-        "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
-    }
+    return {**dict(zip(SHAPE, shape, strict=True)), "digest": digest.hexdigest()}
 
 
 def _size(source: Source, listing: Listing, how: How) -> tuple[int, int]:
@@ -277,18 +255,7 @@ def write_vectors(
         digest.update(part.tobytes())
         progress(start + len(part))
     images.flush()
-    index.to_parquet(folder / "index.parquet", index=False)
-    for level in ("fine", "coarse"):
-        digest.update(index[level].to_numpy("<i8").tobytes())
-    return {
-        "images": shape[0],
-        "height": 1,
-        "width": 1,
-        "channels": shape[3],
-        "digest": digest.hexdigest(),
-        "content": None,
-        "skipped": [],
-    }
+    return {**_saved(folder, index, digest, shape), "content": None, "skipped": []}
 
 
 version = 2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TextIO, TypeVar
 
 import numpy as np
 
 from dml.data import DataError
-from dml.data.raw import Archive
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
 
 Entry = TypeVar("Entry")
 
@@ -135,7 +136,6 @@ def halves(fine: np.ndarray, last: int) -> np.ndarray:
 class SourceDefaults:
     """One label level, nothing to fetch, nothing to check."""
 
-    redistributable: ClassVar[bool] = False
     mirrors: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine",)
     disjoint: str = "fine"
@@ -160,3 +160,20 @@ class SourceDefaults:
     def for_seed(self, seed: int) -> Self:
         """Itself: every seed has the same split."""
         return self
+
+
+class FetchedSource(SourceDefaults):
+    """A source whose `archives` are fetched, or taken from `raw` or a mirror, verified and unpacked.
+
+    Parameters
+    ----------
+    complete : False accepts a part of the dataset.
+    """
+
+    def __init__(self, complete: bool = True) -> None:
+        self.complete = complete
+        self.options: dict[str, Any] = {"complete": complete}
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Fetch, verify and unpack the archives into `raw`."""
+        fetch(self, raw, check_content, report)

@@ -11,16 +11,15 @@ MD5 sums of `combined`: public loaders. SHA-256 sums of `separate`: TensorFlow D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, halves, label, mat, structs
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, halves, label, mat, structs
 
 GONE = "The original host (ai.stanford.edu/~jkrause/cars) no longer serves the dataset; data platforms offer copies."
 CLASSES = 196
@@ -43,7 +42,7 @@ LAYOUTS: Mapping[str, tuple[Archive, ...]] = {
 }
 
 
-class Cars196(SourceDefaults):
+class Cars196(FetchedSource):
     """Cars, RGB (a few grey), of many sizes.
 
     Parameters
@@ -62,13 +61,10 @@ class Cars196(SourceDefaults):
     def __init__(self, layout: str = "combined", complete: bool = True) -> None:
         if layout not in LAYOUTS:
             raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
-        self.layout, self.complete = layout, complete
+        super().__init__(complete)
+        self.layout = layout
         self.options = {"layout": layout, "complete": complete}
         self.archives = LAYOUTS[layout]
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Take the archives (2 GB) from `raw` or a mirror, verify and unpack them."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of the annotations; `separate` has the training part first."""

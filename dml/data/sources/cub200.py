@@ -8,21 +8,20 @@ URL: CaltechDATA record 65de6-vp158. MD5: public loaders. SHA-256: TensorFlow Da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, entry, halves, label, rows
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, entry, halves, label, rows
 
 CLASSES = 200
 
 
-class Cub200(SourceDefaults):
+class Cub200(FetchedSource):
     """Birds, RGB, of many sizes.
 
     Parameters
@@ -44,14 +43,6 @@ class Cub200(SourceDefaults):
         "train": {"images": 5864, "fine": 100},
         "test": {"images": 5924, "fine": 100},
     }
-
-    def __init__(self, complete: bool = True) -> None:
-        self.complete = complete
-        self.options = {"complete": complete}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch, verify and unpack the archive (1.2 GB) into `raw`."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of `images.txt`."""

@@ -29,7 +29,6 @@ class Digits(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "digits"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     counts: Mapping[str, Mapping[str, int]] = {

@@ -10,16 +10,15 @@ URLs and MD5 sums: torchvision.datasets.Flowers102.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, halves, label, mat
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, halves, label, mat
 
 URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
 CLASSES = 102
@@ -30,7 +29,7 @@ def _archive(name: str, md5: str, extract: bool = False) -> Archive:
     return Archive(name, (URL + name,), md5=md5, extract=extract)
 
 
-class Flowers102(SourceDefaults):
+class Flowers102(FetchedSource):
     """Flowers, RGB, of many sizes.
 
     Parameters
@@ -50,14 +49,6 @@ class Flowers102(SourceDefaults):
         "test": {"fine": 51},
         "all": {"images": 8189},
     }
-
-    def __init__(self, complete: bool = True) -> None:
-        self.complete = complete
-        self.options = {"complete": complete}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch, verify and unpack the archives (345 MB) into `raw`."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files by number."""

@@ -1,35 +1,158 @@
 """A dataset of Hugging Face's library `datasets`, on disk or on the hub (the extra `hub`).
 
-    path: data/birds          a folder that `save_to_disk` wrote; or a folder of Parquet files or of images, as
-                              `load_dataset` reads it; or one Parquet file
+    path: data/birds          a folder that `save_to_disk` wrote, or a folder of Parquet files; or one Parquet file
     path: owner/name          a dataset on the hub, downloaded once
 
 Splits become roles by their names and classes, as folders of `imagefolder` do (`_splits.py`). With a single split,
-classes are split in the order of their numbers: the last `test_share` of them test, the others train.
-
-`load_dataset` reads files of one kind, and if some names say `test`, `train`, `dev`, ..., only those that do. A folder
-that it would read in part is an error (`_hub.py`), unless the option `splits` or `config`, or the folder's README,
-says what is wanted.
+classes are split in the order of their numbers: the last `test_share` of them test, the others train. Parquet files are
+of the split that their names say (`train-00000.parquet`, `test/0.parquet`): all of them, or none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from dml import discovery
 from dml.data import DataError
-from dml.data.raw import files_below
-from dml.data.sources import _hub
+from dml.data.raw import files_below, state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._hub import Columns, as_image, choose, numbered
-from dml.data.sources._splits import by_classes, roles_of
+from dml.data.sources._splits import by_classes, kind_of, roles_of
+from dml.data.sources._table import labels
 from dml.discovery import installed
+
+SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
+NAMES = {
+    "image": ("image", "img", "images", "picture", "photo", "jpg", "png", "bytes", "file", "path"),
+    "label": ("label", "labels", "fine_label", "fine", "class", "target", "category", "species", "identity", "pid"),
+}
+"""Names by which a column is guessed, the likeliest first."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of columns, and what to tell the user of those that were guessed."""
+
+    image: str
+    label: str
+    coarse: str | None
+    guessed: tuple[str, ...]
+
+    def undecoded(self, part: Any) -> Iterator[Any]:
+        """The values of a split's images, as they are stored."""
+        import datasets
+
+        images = part.select_columns([self.image])
+        if isinstance(part.features[self.image], datasets.Image):
+            images = images.cast_column(self.image, datasets.Image(decode=False))
+        return (row[self.image] for row in images)
+
+
+def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
+    """The columns that a study names, else those whose type or name is that of images or labels.
+
+    Parameters
+    ----------
+    features : the types of the columns by name.
+    wanted : the options `image`, `label` and `coarse`.
+
+    Raises
+    ------
+    DataError : there is no such column, or none can be guessed; the message lists the columns.
+    """
+    import datasets
+
+    for option, column in wanted.items():
+        if column is not None and column not in features:
+            raise DataError(f"{where}: {option}: no column {column!r}{discovery.suggestion(column, features)}")
+    kinds = {"image": datasets.Image, "label": datasets.ClassLabel}
+    found, guessed = {}, []
+    for option, kind in kinds.items():
+        column = wanted[option]
+        if column is None:
+            free = [name for name in features if name not in wanted.values()]
+            column = _guess(free, [name for name in free if isinstance(features[name], kind)], NAMES[option])
+            if column is None:
+                raise DataError(
+                    f"{where}: which column contains the {option}s? Name it with `settings: {{{option}: ...}}`. "
+                    f"Choices: {', '.join(features)}"
+                )
+            guessed.append(
+                f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
+            )
+        found[option] = column
+    return Columns(found["image"], found["label"], wanted["coarse"], tuple(guessed))
+
+
+def _guess(names: list[str], typed: list[str], known: tuple[str, ...]) -> str | None:
+    """The only column of the type; else that with the likeliest name, of the type if there are some."""
+    if len(typed) == 1:
+        return typed[0]
+    return next((name for name in known if name in (typed or names)), None)
+
+
+def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[int], list[str]]:
+    """The labels of all splits as numbers and names.
+
+    Raises
+    ------
+    DataError : a label is missing or not a number of at least 0; or a split has no such column.
+    """
+    import datasets
+
+    values, rows, named, kinds = [], [], [], []
+    for name, part in parts.items():
+        if column not in part.features:
+            raise DataError(f"{where}: {name}: no column {column!r}{discovery.suggestion(column, part.features)}")
+        stored = part.with_format(None)[column][:]
+        if isinstance(kind := part.features[column], datasets.ClassLabel):
+            unlabelled = [row for row, value in enumerate(stored) if value is None or value < 0]
+            if unlabelled:
+                raise DataError(
+                    f"{where}: {name}: row {unlabelled[0]}: {column} is missing, as in {len(unlabelled)} of "
+                    f"{len(stored)} rows: leave this split out with `settings: {{splits: [...]}}`"
+                )
+            named += [kind.int2str(int(value)) for value in stored]
+        values += stored
+        kinds.append(kind)
+        rows += [f"{where}: {name}: row {row}" for row in range(len(stored))]
+    if all(isinstance(kind, datasets.ClassLabel) for kind in kinds):
+        if all(kind.names == kinds[0].names for kind in kinds):
+            return [int(value) for value in values], named
+        return labels(named, column, rows)  # each split numbers its own classes: only names say which are the same
+    if any(isinstance(kind, datasets.ClassLabel) for kind in kinds):
+        raise DataError(f"{where}: column {column!r} has names of classes in some splits and others in the rest")
+    return labels(values, column, rows)
+
+
+def as_image(value: Any, root: Path, where: str) -> Path | bytes | np.ndarray:
+    """A stored image as packing takes it: encoded bytes, a file, or an array.
+
+    Parameters
+    ----------
+    value : `{bytes, path}`, bytes, a path relative to `root`, or nested lists of numbers from 0 to 255.
+
+    Raises
+    ------
+    DataError : it is something else.
+    """
+    if isinstance(value, Mapping) and {"bytes", "path"} & set(value):
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return root / value
+    array = np.asarray(value) if isinstance(value, list | np.ndarray) else np.empty(0)
+    if array.ndim not in (2, 3) or array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
+        raise DataError(f"{where}: expected an image (encoded, a path, or numbers from 0 to 255), got {value!r:.80}")
+    return array.astype(np.uint8)
 
 
 class Huggingface(SourceDefaults):
@@ -74,7 +197,6 @@ class Huggingface(SourceDefaults):
         self._wanted = {"image": image, "label": label, "coarse": coarse}
         self.splits, self.test_share, self.disjoint = splits, test_share, disjoint
         self._where = f"huggingface: {self.path}"
-        self._chosen = splits is not None or config is not None  # then a part of a folder is what is wanted
         self.options: dict[str, Any] = {"path": self.path, "config": config, "revision": revision, **self._wanted}
         self.options |= {"splits": splits, "test_share": test_share, "disjoint": disjoint}
 
@@ -102,8 +224,7 @@ class Huggingface(SourceDefaults):
             return None
         digest = hashlib.sha256()
         for path in sorted(files_below(place)) if place.is_dir() else [place]:
-            state = path.stat()
-            digest.update(f"{path}|{state.st_size, state.st_mtime_ns}\n".encode())
+            digest.update(state_of(path).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
@@ -116,16 +237,6 @@ class Huggingface(SourceDefaults):
             for row, value in enumerate(columns.undecoded(part)):
                 where = f"{self._where}: {name}: row {row}"
                 yield {**next(labels), "image": as_image(value, root, f"{where}: {columns.image}")}
-
-    def left_out(self) -> str:
-        """What to tell the user of files in a folder that are not read; "" if there are none, or it cannot be read."""
-        place = Path(self.path)
-        if not place.is_dir() or _hub.is_saved(place) or not installed("datasets"):
-            return ""
-        try:
-            return _hub.left_out(_hub.contents(place, self.config))
-        except Exception:  # of many kinds; `download` says them
-            return ""
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """By splits if there are several, else by classes."""
@@ -165,35 +276,25 @@ class Huggingface(SourceDefaults):
         place = Path(self.path)
         if not place.exists() and (self.path.startswith((".", "/", "~")) or self.path.count("/") > 1):
             raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")
-        missing, contents = None if place.exists() else _hub.unreachable(), None
         try:
-            if place.is_dir() and _hub.is_saved(place):
+            if place.is_dir() and any((place / name).is_file() for name in SAVED):
                 loaded = datasets.load_from_disk(self.path)
-                if not self._chosen:
-                    _hub.check_saved(place, dict(loaded) if isinstance(loaded, dict) else (), self._where)
+            elif place.exists():
+                files = {"train": [self.path]} if place.is_file() else _by_split(place, self._where)
+                loaded = datasets.load_dataset("parquet", data_files=files, cache_dir=str(raw / "cache"))
             else:
-                asked: dict[str, Any] = {"path": self.path, "name": self.config}
-                if place.is_file():
-                    asked = {"path": "parquet", "data_files": self.path}
-                elif place.is_dir():
-                    contents = _hub.contents(place, self.config)
-                    asked["data_files"] = contents.data_files
-                    if not (self._chosen or contents.chosen):
-                        _hub.check_whole(contents, self._where)
-                with nullcontext() if missing is None else _hub.offline():
-                    loaded = datasets.load_dataset(**asked, revision=self.revision, cache_dir=str(raw / "cache"))
+                options = {"name": self.config, "revision": self.revision, "cache_dir": str(raw / "cache")}
+                loaded = datasets.load_dataset(self.path, **options)
         except DataError:
             raise
         except Exception as error:  # the libraries of the hub raise errors of many kinds
-            reason = missing or str(error).strip() or type(error).__name__
+            reason = str(error).strip() or type(error).__name__
             raise DataError(self._unreadable(reason.splitlines()[0], place.exists())) from error
-        found = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
-        if contents is not None and not (self._chosen or contents.chosen):
-            _hub.check_rows(contents, sum(map(len, found.values())), self._where)
+        parts = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
         for name in self.splits or ():
-            if name not in found:
-                raise DataError(f"{self._where}: no split {name!r}. Choices: {', '.join(found)}")
-        return {name: part for name, part in found.items() if self.splits is None or name in self.splits}
+            if name not in parts:
+                raise DataError(f"{self._where}: no split {name!r}. Choices: {', '.join(parts)}")
+        return {name: part for name, part in parts.items() if self.splits is None or name in self.splits}
 
     def _unreadable(self, reason: str, exists: bool) -> str:
         if exists:
@@ -203,3 +304,26 @@ class Huggingface(SourceDefaults):
             "name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here, and set "
             "`settings: {path: <folder>}`"
         )
+
+
+def _by_split(folder: Path, where: str) -> dict[str, list[str]]:
+    """The Parquet files in a folder by the split that their names say; all under `train` if none says one.
+
+    Raises
+    ------
+    DataError : there are none, or only some names say a split.
+    """
+    splits: dict[str, list[str]] = {}
+    for path in files_below(folder):
+        if path.suffix.lower() == ".parquet":
+            words = re.split("[^a-z]+", path.relative_to(folder).as_posix().lower())
+            splits.setdefault(next(filter(None, map(kind_of, words)), ""), []).append(str(path))
+    if not splits:
+        raise DataError(
+            f"{where}: expected a folder that `save_to_disk` wrote, or one of Parquet files; the source imagefolder "
+            "reads folders of images"
+        )
+    unnamed = splits.pop("", [])
+    if splits and unnamed:
+        raise DataError(f"{where}: {unnamed[0]}: its name says no split, and others say {', '.join(splits)}")
+    return splits or {"train": unnamed}

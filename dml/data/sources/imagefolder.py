@@ -85,10 +85,7 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
         forms = {classes: f"{split}<class>/<image>", groups: f"{split}<coarse>/<fine>/<image>"}
         nothing = f"no images. {left_out}" if left_out else "no images"
         expected = " or ".join(forms[depth] for depth in allowed)
-        raise DataError(
-            f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or nothing}"
-            f"{_both(paths) if layout == 'auto' else ''}"
-        )
+        raise DataError(f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or nothing}")
     folders = {path.parts[0] for path in paths}
     known = {name for name in folders if kind_of(name)}
     others = ", ".join(sorted(folders - known)[:3])
@@ -101,35 +98,6 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
             f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, but {problem}. Expected "
             f"<split>/<class>/<image>; `settings: {{layout: {choice}}}` reads them as {kind}"
         )
-
-
-def half_split(root: Path) -> str:
-    """What to say of folders that could be splits but are read as groups of classes; "" if there are none."""
-    folders = [path.name for path in subfolders(root) if subfolders(path)]
-    splits = [name for name in folders if kind_of(name)]
-    if not splits or _are_splits(splits):
-        return ""
-    trains = any(kind_of(name) == "train" for name in splits)
-    missing = "no other folder is one" if trains else "no folder is called train"
-    return f"{', '.join(splits)} could be {_plural(splits)}, but {missing}: all folders are read as groups of classes"
-
-
-def _both(paths: Sequence[Path]) -> str:
-    """The end of a message, if some images are below folders of splits and others are not."""
-    names = {path.parts[0] for path in paths if len(path.parts) > 1}
-    splits = sorted(name for name in names if kind_of(name))
-    others = sorted(names - set(splits))
-    if not splits or not others:
-        return ""
-    more = ", ..." if len(others) > 3 else ""
-    return (
-        f". {', '.join(splits)} could be {_plural(splits)}, {', '.join(others[:3])}{more} could not: keep one of the "
-        "two layouts, train/<class>/ and test/<class>/, or <class>/"
-    )
-
-
-def _plural(splits: Sequence[str]) -> str:
-    return "a split" if len(splits) == 1 else "splits"
 
 
 def _are_splits(names: Iterable[str]) -> bool:
@@ -211,8 +179,6 @@ class Imagefolder(SourceDefaults):
                 "classes"
             )
         else:
-            if self._layout == "auto" and (note := half_split(Path(self.root))):
-                report(f"imagefolder: {self.root}: {note}")
             return
         if text := said_of_splits(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
             report(text)

@@ -12,7 +12,7 @@ MD5: public loaders. The authors offer the archive on file hosts without a direc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, files, label
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, files, label
 
 FOLDER = "Market-1501-v15.09.15"
 PARTS = {"bounding_box_train": "train", "query": "query", "bounding_box_test": "gallery"}
@@ -30,7 +29,7 @@ PERSONS, JUNK = 1501, 1502
 NAME = re.compile(r"(-1|\d{4})_c([1-6])")
 
 
-class Market1501(SourceDefaults):
+class Market1501(FetchedSource):
     """Persons, 128 x 64 RGB.
 
     Parameters
@@ -54,14 +53,6 @@ class Market1501(SourceDefaults):
         "gallery": {"images": 15913, "fine": 751},
         "unused": {"images": 3819},
     }
-
-    def __init__(self, complete: bool = True) -> None:
-        self.complete = complete
-        self.options = {"complete": complete}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Take the archive from `raw` or a mirror, verify and unpack it."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files: training, query and gallery, each by name."""

@@ -14,7 +14,7 @@ import gzip
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,9 +23,8 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, label
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, label
 from dml.data.sources._splits import by_part
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
@@ -37,7 +36,7 @@ def _archive(name: str, md5: str) -> Archive:
     return Archive(name, tuple(url + name for url in URLS), md5=md5, extract=False)
 
 
-class Mnist(SourceDefaults):
+class Mnist(FetchedSource):
     """Handwritten digits, 28 x 28 grey.
 
     Parameters
@@ -47,7 +46,6 @@ class Mnist(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "mnist"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shape: ClassVar[tuple[int, int, int] | None] = (28, 28, 1)
@@ -64,14 +62,6 @@ class Mnist(SourceDefaults):
         "all": {"images": 70000, "fine": 10},
     }
     content: str | None = "7af4e4082483ae965701026e8d7c2f0e91bd9e88ee77da06d1101203c38f441d"
-
-    def __init__(self, complete: bool = True) -> None:
-        self.complete = complete
-        self.options = {"complete": complete}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch and verify the four files (11 MB) into `raw`."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (28, 28) arrays: the training part, then the test part."""

@@ -55,7 +55,6 @@ class Numbers(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "numbers"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shared: str = "handwriting"

@@ -9,16 +9,15 @@ URLs and MD5 sums: torchvision.datasets.Omniglot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, files, folders
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, files, folders
 
 URL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
 PARTS = ("background", "evaluation")
@@ -30,7 +29,7 @@ def _archive(part: str, md5: str) -> Archive:
     return Archive(name, (URL + name,), md5=md5)
 
 
-class Omniglot(SourceDefaults):
+class Omniglot(FetchedSource):
     """Handwritten characters, 105 x 105 grey.
 
     Parameters
@@ -45,7 +44,6 @@ class Omniglot(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "omniglot"
-    redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shape: ClassVar[tuple[int, int, int] | None] = (105, 105, 1)
@@ -62,13 +60,9 @@ class Omniglot(SourceDefaults):
         self.complete = complete
         self.alphabets = alphabets
         whole = alphabets == BACKGROUND
-        self.options: Mapping[str, Any] = {"complete": complete, "alphabets": alphabets}
+        self.options: dict[str, Any] = {"complete": complete, "alphabets": alphabets}
         train = {"train": {"images": 19280, "fine": 964, "coarse": BACKGROUND}} if whole else {}
         self.counts: Mapping[str, Mapping[str, int]] = train | {"test": {"images": 13180, "fine": 659, "coarse": 20}}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch, verify and unpack the two zip files (14 MB) into `raw`."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of PNG files by alphabet, character and drawing: the background set, then the evaluation set."""

@@ -8,22 +8,21 @@ URLs: the authors' server, by HTTP and FTP. MD5: public loaders. SHA-256: Tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, label, rows
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, label, rows
 
 FOLDER = "Stanford_Online_Products"
 PRODUCTS, KINDS = 22634, 12
 
 
-class Sop(SourceDefaults):
+class Sop(FetchedSource):
     """Products, RGB (a few grey), of many sizes.
 
     Parameters
@@ -49,14 +48,6 @@ class Sop(SourceDefaults):
         "train": {"images": 59551, "fine": 11318, "coarse": 12},
         "test": {"images": 60502, "fine": 11316, "coarse": 12},
     }
-
-    def __init__(self, complete: bool = True) -> None:
-        self.complete = complete
-        self.options = {"complete": complete}
-
-    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch, verify and unpack the archive (3.1 GB) into `raw`."""
-        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of `Ebay_train.txt`, then `Ebay_test.txt`."""

@@ -200,7 +200,7 @@ def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str,
 def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[str, float, Baseline] | None:
     """The score key that judges what a cell has learned, its mean score and the best baseline."""
     dataset, training = results.study.dataset(cell.dataset), results.study.training_of(cell)
-    lengths = (training.embedding_size, None) if same_length and training.head != "none" else (None,)
+    lengths = (training.embedding_size, None) if same_length else (None,)
     for side in SIDES:
         for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
             key = str(ScoreKey(side, level, SCORE))

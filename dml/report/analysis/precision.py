@@ -11,10 +11,14 @@ import pandas as pd
 
 from dml import statistics
 from dml.config import Study
+from dml.counting import counted
 from dml.report.analysis.intervals import search_term
-from dml.report.labels import is_topline
-from dml.report.results import Results
+from dml.report.labels import Texts, is_topline
+from dml.report.numbers import percent
+from dml.report.results import Results, once
 from dml.statistics import Term
+
+say = Texts(__file__)
 
 LEVEL = 0.05
 POWER = 0.8
@@ -80,6 +84,32 @@ def scores_of(results: Results, dataset: str, noise: str, rate: float) -> pd.Dat
 def conditions(results: Results) -> list[tuple[str, str, float]]:
     """Dataset, noise model and rate of all comparisons of a study, without toplines."""
     return [one for one in results.comparisons if not is_topline(one[1])]
+
+
+def detectable(results: Results) -> float | None:
+    """The true difference from the winner, in points, that is found with a chance of 80%; None: no spread is known."""
+    found = spread(results)
+    if found is None or not found.points > 0:
+        return None
+    tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
+    return found.detectable(len(results.study.blocks), tests)
+
+
+@once
+def too_few_seeds(results: Results) -> str:
+    """Why comparisons of methods say nothing here; "" if they say something.
+
+    They say nothing with one seed, or if the difference that would be found is larger than all that methods differ by.
+    """
+    blocks = counted(len(results.study.blocks), results.study.block)
+    if len(results.study.blocks) < 2:
+        return say("one", blocks=blocks)
+    points = detectable(results)
+    means = [scores_of(results, *one).mean() for one in conditions(results)]
+    widest = max((float(own.max() - own.min()) for own in means if len(own) > 1), default=0.0)
+    if points is None or points <= widest:
+        return ""
+    return say("wide", blocks=blocks, points=percent(points), widest=percent(widest))
 
 
 def most_comparisons(study: Study) -> int:

@@ -47,11 +47,6 @@ class Baseline:
     chosen: str = ""  # by observed labels: `whitened, both views`
 
     @property
-    def on_pixels(self) -> bool:
-        """Whether its input is pixels."""
-        return self.name.partition(", ")[0] == PIXELS
-
-    @property
     def length(self) -> int | None:
         """The dimensions of `pixels, 64 whitened`; None: all that its input has."""
         projection = self.name.partition(", ")[2].partition(" ")

@@ -35,7 +35,6 @@ Kind = Literal[
     "difference_interval",  # from the columns `<key>`, `<key> low` and `<key> high`, as the two below
     "number_interval",
     "rate_interval",
-    "break",  # a rate, or `above <reach>` if it is infinite
     "share",  # `<key> of <others>`
 ]
 
@@ -276,9 +275,6 @@ def _cell(column: Column, row: dict[str, Any], scale: tuple[float, float, int] |
         ends = (row[f"{column.key} {end}"] for end in ("low", "high"))
         low, high = (NOTHING if _missing(end) else write(end) for end in ends)
         return TableCell(numbers.interval(write(value), low, high), float(value))
-    if column.kind == "break":
-        text = f"above {numbers.rate(row['reach'])}" if math.isinf(value) else f"{value:.0%}"
-        return TableCell(text, min(value, 9.0))
     if column.kind == "share":
         return TableCell(f"{int(value)} of {int(row['others'])}", int(value))
     if column.kind in WRITERS:

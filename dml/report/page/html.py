@@ -115,9 +115,7 @@ class Page:
     sections: Sequence[PageSection]
     facts: Sequence[tuple[str, str, str]] = ()  # label, value, smaller print
     notices: Sequence[Notice] = ()
-    card: Sequence[SavedBlock] = ()  # on the index
     key: SavedDrawing | None = None  # the key figure, on the index
-    best: Sequence[tuple[str, str, str]] = ()  # the best method: under which noise, which, and its score
     waiting: bool = False  # no trial has finished
     verdict: Outcome | None = None  # on the study, at the top of the page and of its card
     here: bool = False  # the study ran in this project

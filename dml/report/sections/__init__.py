@@ -71,11 +71,14 @@ class Section(Protocol):
 
 
 @runtime_checkable
-class CardSection(Protocol):
-    """A section that also contributes to the study's card on the index."""
+class SilentSection(Protocol):
+    """A section that some studies have too few seeds for."""
 
-    def card(self, results: Results) -> Iterator[Block | None]:
-        """The blocks on the card. They must be small; a table or a drawing is saved a second time."""
+    def silent(self, results: Results) -> str:
+        """Why it can say nothing with this study's seeds; "" if it can.
+
+        With a reason, the page folds its blocks under one line, which gives the reason, at its end.
+        """
         ...
 
 

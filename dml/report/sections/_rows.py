@@ -9,13 +9,11 @@ import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.embedded_cells import Shown
 from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.intervals import coverage, covers, over, summary_at
-from dml.report.figures import titles
-from dml.report.labels import SETS, Texts, noise_label, readable, score_label, value_label
+from dml.report.labels import Texts, noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.page.blocks import Block, Column, Folded, Paragraph
+from dml.report.page.blocks import Block, Column, Folded
 from dml.report.results import Results
 
 say = Texts(__file__)
@@ -137,32 +135,6 @@ def series_frame(results: Results, series: Mapping[str, pd.Series], x: str, y: s
 
 def _about_data(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.key in ("dataset", "noise")]
-
-
-def absent() -> Paragraph:
-    """What a page says if no trial kept its embeddings here."""
-    return Paragraph(say("absent"))
-
-
-def asked(results: Results, figure: str) -> bool:
-    """Whether the study asks for a figure of embeddings, and has confirmed trials."""
-    return figure in results.study.report.figures and not results.confirmed.empty
-
-
-def named(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
-    """What a figure's row is about: the method as the figure names it, and the images."""
-    names = list(of.keys)
-    return {"method": titles(results, names)[names.index(name)], "set": SETS.get(part, part)}
-
-
-def described(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
-    """What a row about a cell on one set says in `describing_columns`, and in its CSV file."""
-    return identity(results, name) | named(results, of, name, part)
-
-
-def describing_columns(results: Results) -> tuple[Column, ...]:
-    """What a row is about: the data, the method as the figure names it, and the images."""
-    return (*condition_columns(results), Column("method", "Method"), Column("set", "Images"))
 
 
 UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded

@@ -8,7 +8,7 @@ Methods without the setting are dashed horizontal lines.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from dml.report import figures
-from dml.report.best_methods import MANY, best_methods, only_best
+from dml.report.best_methods import drawn_cells
 from dml.report.figures import PercentTicks, grid_of, short_label
 from dml.report.labels import Texts, score_label, value_label
 from dml.report.methods import Method, setting_labels
@@ -36,18 +36,15 @@ CLOSEST = 0.06  # of an axis, between two labels of values
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
-def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequence[Method] = ()) -> Figure | None:
+def against_setting(results: Results, frame: pd.DataFrame, axis: str) -> Figure | None:
     """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
     frame : cell, metric, score mean, score low and score high; of one dataset, noise model, rate and score.
     axis : of the study's `grid`.
-    only : the methods to draw, without what varies; none: all.
     """
     panels = _lines(results, [] if frame.empty else frame["cell"], axis)
-    if only:
-        panels = {title: {m: line for m, line in lines.items() if m in only} for title, lines in panels.items()}
     if not panels:
         return None
     points, scores = results.study.axes[axis], frame.set_index("cell")
@@ -221,14 +218,10 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
         where += f", {written(rate)} label noise"
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
     caption = say("figure", score=label, setting=name, where=where, means=means(results, [key]))
-    names = results.cells_of(dataset, noise, rate)
-    only: list[Method] = []
-    if len({results.methods[cell].bare for cell in names}) > MANY:
-        only = best_methods(results, names, key)
-        caption += only_best(len(only))
+    names, added = drawn_cells(results, results.cells_of(dataset, noise, rate), key, bare=True)
     data = score_frame(results, names, [key])
-    figure = against_setting(results, data, axis, [method.bare for method in only])
-    return Drawing(file, figure, data, f"{label} against {name}.", caption)
+    figure = against_setting(results, data, axis)
+    return Drawing(file, figure, data, f"{label} against {name}.", caption + added)
 
 
 def _name(results: Results, axis: str) -> str:

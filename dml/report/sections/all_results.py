@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.report import figures
 from dml.report.analysis.intervals import summary_at
 from dml.report.analysis.untrained import untrained
-from dml.report.best_methods import best_lines, best_methods, is_many, points_of, said
+from dml.report.best_methods import drawn_cells
 from dml.report.figures import PercentTicks, filter_dash, grid_of, label_ends, look
 from dml.report.labels import Texts, group_label, is_topline, metric_label, metric_of, noise_axis, readable, score_label
 from dml.report.methods import Method
@@ -31,23 +31,23 @@ HIGHEST = 101  # of the vertical axis: no score exceeds 100%, and its marker nee
 LETTERS = 11  # of a label at the end of a line; a longer one is broken
 
 
-def against_noise(results: Results, frame: pd.DataFrame, dataset: str, noise: str, key: str) -> Figure | None:
-    """The figure, or None if no cell has a value.
+def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple[Figure | None, pd.DataFrame, str]:
+    """A score against the noise rate: the figure, or None if no cell has a value; its data, and what its caption adds.
 
     Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
     on the axis marks a cell without a finished seed. A dotted line is the best score without training.
-
-    Parameters
-    ----------
-    frame : cell, rate, score mean, score low and score high.
-    key : the score.
     """
+    names, added = drawn_cells(results, results.cells_of(dataset, noise), key)
+    frame = score_frame(results, names, [key])
     if frame.empty:
-        return None
+        return None, frame, added
     asked: dict[Method, list[float]] = {}
-    for name in results.cells_of(dataset, noise):
+    for name in names:
         asked.setdefault(results.methods[name], []).append(results.cells[name].rate)
-    lines: dict[Method, Points] = {method: [] for method in asked} | points_of(results, frame)
+    lines: dict[Method, Points] = {method: [] for method in asked}
+    for row in frame.sort_values("rate", kind="stable").to_dict("records"):
+        point = row["rate"], row["score mean"], row["score low"], row["score high"]
+        lines[results.methods[row["cell"]]].append(point)
     figure, panels = _grid(list(lines))
     rates = results.rates(dataset, noise)
     bests = {rate: untrained(results, dataset, noise, rate, key) for rate in rates}
@@ -88,7 +88,7 @@ def against_noise(results: Results, frame: pd.DataFrame, dataset: str, noise: st
     varied = len({(_panel_of(method), method.positives) for method in lines}) > len(panels)
     named = ["positives"] * varied + ["filters"] * any(method.filter for method in lines)
     _axis_labels(figure, below, " and ".join(named), score_label(key))
-    return figure
+    return figure, frame, added
 
 
 def _panel_of(method: Method) -> Panel:
@@ -200,23 +200,10 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
     name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)])
     alt = f"{label} against the label-noise rate{where}."
-    figure, data, added = against_noise_or_best(results, dataset, noise, key)
+    figure, data, added = against_noise(results, dataset, noise, key)
     caption = say("figure", score=label, where=where, means=means(results, [key])) + added
     drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
-
-
-def against_noise_or_best(
-    results: Results, dataset: str, noise: str, key: str
-) -> tuple[Figure | None, pd.DataFrame, str]:
-    """A score against the noise rate, of all methods or of the best of very many; and what the caption adds."""
-    names = results.cells_of(dataset, noise)
-    frame = score_frame(results, names, [key])
-    if not is_many(results, names):
-        return against_noise(results, frame, dataset, noise, key), frame, ""
-    lines, best = points_of(results, frame), best_methods(results, names, key)
-    figure = best_lines(results, {"": lines}, best, noise_axis(noise, results.own_labels), score_label(key), rates=True)
-    return figure, frame, said(best, len({results.methods[name] for name in names}))
 
 
 def _states(results: Results) -> dict[str, str]:

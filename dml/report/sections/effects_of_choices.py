@@ -11,12 +11,12 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.counting import counted
 from dml.report import figures
-from dml.report.analysis.factorial import Crossed, Effect, Share, crossed, pooled_effects, shares
+from dml.report.analysis.factorial import Crossed, Effect, crossed, pooled_effects
 from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.analysis.precision import too_few_seeds
 from dml.report.labels import Texts, joined, readable, score_label
-from dml.report.numbers import percent
 from dml.report.numbers import rate as written
-from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
+from dml.report.page.blocks import Block, Column, Drawing, Table, folded
 from dml.report.results import Results
 from dml.report.sections._rows import block_column, of_each, rate_column
 
@@ -42,32 +42,16 @@ def effect_rows(frame: pd.DataFrame) -> Figure:
             for place, (_, each) in enumerate(shown.iterrows()):
                 sure = each["effect low"] * each["effect high"] > 0
                 colour = figures.MUTED if not sure else figures.BLUE if each["effect"] > 0 else figures.VERMILION
-                _interval(panel, place, each, "effect", colour)
+                low, high = each["effect low"], each["effect high"]
+                if low == low:
+                    panel.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+                panel.plot(each["effect"], place, "o", color=colour, markersize=4.5)
             _rows(panel, list(order))
         row[0].set_ylabel(own["axis"].iloc[0])
     for panel, rate in zip(grid[0], rates, strict=True):
         panel.set_title(f"{written(rate)} noise" if len(rates) > 1 else "")
     figure.supxlabel("effect in points, all else pooled", color=figures.MUTED, fontsize=9)
     return figure
-
-
-def share_rows(frame: pd.DataFrame) -> Figure:
-    """A row for each term: its share, share low and share high."""
-    figure = Figure(figsize=(6.4, 0.7 + 0.24 * len(frame)), layout="constrained")
-    panel = figure.subplots()
-    for place, (_, each) in enumerate(frame.iterrows()):
-        _interval(panel, place, each, "share", figures.BLUE, 100)
-    _rows(panel, list(frame["term"]))
-    panel.set_xlim(left=0)
-    panel.set_xlabel("share of the variance between cells, in percent")
-    return figure
-
-
-def _interval(panel: Axes, place: int, row: pd.Series, key: str, colour: str, unit: float = 1) -> None:
-    mean, low, high = (unit * row[name] for name in (key, f"{key} low", f"{key} high"))
-    if low == low:
-        panel.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-    panel.plot(mean, place, "o", color=colour, markersize=4.5)
 
 
 def _rows(panel: Axes, labels: Sequence[str]) -> None:
@@ -79,11 +63,9 @@ def _rows(panel: Axes, labels: Sequence[str]) -> None:
 
 say = Texts(__file__)
 
-MATTERS = 0.02  # share of the variance from which an interaction is named in the text
-
 
 class EffectsOfChoices:
-    """Effects with intervals at each noise rate, and the interactions that matter."""
+    """Effects with intervals at each noise rate."""
 
     anchor, title = "effects", "What each choice is worth"
 
@@ -91,8 +73,12 @@ class EffectsOfChoices:
         """At least two of loss, positives and negatives are crossed."""
         return not results.confirmed.empty and bool(crossed(results))
 
+    def silent(self, results: Results) -> str:
+        """Too few seeds for a difference as large as any."""
+        return too_few_seeds(results)
+
     def content(self, results: Results) -> Iterator[Block | None]:
-        """For each dataset and noise model a figure of effects and one of shares, and their tables.
+        """For each dataset and noise model a figure of effects and their table.
 
         Those of many datasets or noise models are folded, all but the first.
         """
@@ -101,7 +87,7 @@ class EffectsOfChoices:
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
     name, where = f"{block.dataset}-{block.noise}", results.where(block.dataset, block.noise)
-    effects, terms = _effects_table(results, name, pooled_effects(block)), shares(block)
+    effects = _effects_table(results, name, pooled_effects(block))
     yield Drawing(
         f"effects-{name}",
         effect_rows(effects.frame),
@@ -110,29 +96,6 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
     )
     yield folded(effects)
-    if terms:
-        decided = _shares_table(name, terms)
-        yield Paragraph(interactions_text(terms))
-        yield Drawing(
-            f"shares-{name}",
-            share_rows(decided.frame),
-            decided.frame,
-            say("shares_alt"),
-            say("shares", over=over(results), where=where),
-        )
-        yield folded(decided)
-
-
-def interactions_text(terms: list[Share]) -> str:
-    """Which interactions are significant and large enough to matter, in a sentence."""
-    found = [t for t in terms if " x " in t.term and t.low >= MATTERS]
-    if not found:
-        return say("none", matters=f"{MATTERS:.0%}")
-    listed = "; ".join(
-        f"{readable(t.term)} {percent(100 * t.share)}% ({percent(100 * t.low)} to {percent(100 * t.high)})"
-        for t in found
-    )
-    return say("some", listed=listed)
 
 
 def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
@@ -173,15 +136,3 @@ def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
         block_column(results),
     )
     return Table(f"effects-{name}", "Effects of choices", say("effects_table"), columns, pd.DataFrame(rows))
-
-
-def _shares_table(name: str, terms: list[Share]) -> Table:
-    rows = [
-        {"term": readable(t.term), "share": t.share, "share low": t.low, "share high": t.high, "p": t.p} for t in terms
-    ]
-    columns = (
-        Column("term", "Choice or interaction", "name"),
-        Column("share", "Share", "rate_interval", "of the variance between cells of one noise rate, beyond seed noise"),
-        Column("p", "p", "p", "of no variance beyond seed noise, by the F test"),
-    )
-    return Table(f"shares-{name}", "Which choices decide", say("shares_table"), columns, pd.DataFrame(rows))

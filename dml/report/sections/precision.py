@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dml.counting import counted
 from dml.report.analysis.intervals import CORRECTED, of_searches, over
 from dml.report.analysis.paired import is_better, is_worse, versus_winner
-from dml.report.analysis.precision import conditions, scores_of, spread
+from dml.report.analysis.precision import conditions, detectable, scores_of, spread, too_few_seeds
 from dml.report.analysis.selection import explained
 from dml.report.labels import Texts, joined, metric_label, noise_label
 from dml.report.numbers import percent
@@ -37,26 +35,29 @@ class Precision:
         """Two methods with two seeds each, somewhere."""
         return any(_comparable(scores_of(results, *one)) for one in conditions(results))
 
+    def silent(self, results: Results) -> str:
+        """Too few seeds for a difference as large as any."""
+        return too_few_seeds(results)
+
     def content(self, results: Results) -> Iterator[Block | None]:
         """What the study would find, and the best methods of each condition."""
         sentence = could_find(results)
         if sentence:
             yield Paragraph(sentence)
         yield best_sets(results)
-        yield orders(results)
 
 
 def could_find(results: Results) -> str:
     """The true difference that the study's tests would find, in a sentence; empty if its spread is not known."""
-    found = spread(results)
-    if found is None or not found.points > 0:
+    found, points = spread(results), detectable(results)
+    if found is None or points is None:
         return ""
     seeds, metric = len(results.study.blocks), metric_label(results.study.search.objective)
     tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
     text = say(
         "could_find",
         blocks=counted(seeds, results.study.block),
-        points=_points(found.detectable(seeds, tests)),
+        points=_points(points),
         metric=metric,
         block=results.study.block,
         spread=_points(found.points),
@@ -101,36 +102,6 @@ def best_sets(results: Results) -> Table | None:
     what = f"{over(results)}{of_searches(results)}"
     caption = say("best_sets", over=what, why=explained(results, results.cells))
     return Table("best-sets", "The best methods, as a set", caption, columns, pd.DataFrame(rows))
-
-
-def orders(results: Results) -> Table | None:
-    """Rank correlation of the methods' order at each noise rate with that at the lowest."""
-    rows: list[dict[str, Any]] = []
-    for dataset, noise in dict.fromkeys(one[:2] for one in conditions(results)):
-        rates = results.rates(dataset, noise)
-        key = results.objective(dataset)
-        means = {
-            rate: {results.methods[n]: results.values(n, key).mean() for n in results.cells_of(dataset, noise, rate)}
-            for rate in rates
-        }
-        for rate in rates[1:]:
-            shared = [m for m in means[rates[0]] if np.isfinite([means[rates[0]][m], means[rate].get(m, np.nan)]).all()]
-            if len(shared) < 4:
-                continue
-            tau = stats.kendalltau([means[rates[0]][m] for m in shared], [means[rate][m] for m in shared]).statistic
-            best = [max(shared, key=lambda m, own=means[own]: own[m]).label for own in (rates[0], rate)]  # type: ignore[misc]
-            row = {"dataset": dataset, "noise": noise_label(noise), "rate": rate, "tau": tau, "methods": len(shared)}
-            rows.append(row | {"first": best[0], "now": best[1]})
-    if not rows:
-        return None
-    columns = (
-        *condition_columns(results),
-        Column("tau", "Kendall's tau", "number", say("tau")),
-        Column("methods", "Methods", "count"),
-        Column("first", "Best with the fewest wrong labels", "text"),
-        Column("now", "Best at this rate", "text"),
-    )
-    return Table("orders", "Clean and noisy orders", say("orders"), columns, pd.DataFrame(rows))
 
 
 def _comparable(scores: pd.DataFrame) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dml.config import best_point
-from dml.report.best_methods import cells_or_best
+from dml.report.best_methods import drawn_cells, series_panels
 from dml.report.labels import Texts, joined, metric_label, readable, score_label
 from dml.report.page.blocks import Block, Column, Drawing, Folded, Table
 from dml.report.results import Results, parsed
@@ -44,11 +44,10 @@ class Settings:
         for place, (dataset, noise) in enumerate(results.conditions):
             where = results.where(dataset, noise)
             found = _searches(results, dataset, noise)
-            key = results.objective(dataset, "validation")
-            labels = ("trial", score_label(key))
-            figure, added = cells_or_best(results, found, results.objective(dataset), labels, _draw, highest=True)
-            what = "the best so far (lines)" if added else "each tuning trial (points) and the best so far (lines)"
-            caption = joined(say("figure", metric=metric, what=what, where=where) + added, splits)
+            labels = ("trial", score_label(results.objective(dataset, "validation")))
+            cells, added = drawn_cells(results, list(found), results.objective(dataset))
+            figure = series_panels(results, {cell: found[cell] for cell in cells}, labels, _draw)
+            caption = joined(say("figure", metric=metric, where=where) + added, splits)
             data = series_frame(results, found, "trial", "score")
             drawing = Drawing(f"search-{dataset}-{noise}", figure, data, say("alt"), caption)
             if place < OPEN or figure is None:
@@ -134,8 +133,4 @@ def _is_searched(results: Results, cell: Cell, key: str) -> bool:
     if key in cell.grid_point:
         return False
     kind, _, name = key.partition(".")
-    if kind == "miner":
-        return name in results.study.miner.search or (cell.miner is not None and name in cell.miner.search)
-    spaces = {"loss": cell.loss.search, "training": results.study.training.search}
-    spaces |= {} if cell.filter is None else {"filter": cell.filter.search}
-    return name in spaces.get(kind, {})
+    return name in {"loss": cell.loss.search, "training": results.study.training.search}.get(kind, {})

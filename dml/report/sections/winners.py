@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from dml.config.for_use import one_search
@@ -20,7 +19,7 @@ from dml.report.analysis.intervals import coverage, over
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
-from dml.report.best_methods import best_methods, is_many, only_best
+from dml.report.best_methods import drawn_cells
 from dml.report.figures import PercentTicks, arrange, grid_of, look, short_label
 from dml.report.labels import (
     SETS,
@@ -31,16 +30,15 @@ from dml.report.labels import (
     metric_of,
     noise_axis,
     noise_label,
-    readable,
     score_label,
 )
 from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Folded, Table, folded
-from dml.report.reference_values import reference_values_by_cell
 from dml.report.results import Results, once
 from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
-from dml.report.sections.all_results import against_noise_or_best
+from dml.report.sections.all_results import against_noise
+from dml.report.sections.reference_values import reference_values_by_cell
 from dml.types import VALIDATION, ScoreKey
 
 
@@ -105,79 +103,10 @@ def _row(axes: Axes, at: int, values: pd.Series, row: dict[Hashable, Any], colou
     axes.plot(row["score mean"], at, marker, color=colour, markersize=6)
 
 
-SQUARE = 0.21  # inches
-FAINTEST = 0.06  # the opacity of the lowest score
-
-
-def matrix(results: Results, frame: pd.DataFrame, names: Sequence[str]) -> Figure | None:
-    """A row per loss (and what varies), a block per choice of negatives, and in it a column per choice of positives.
-
-    A darker square is a higher mean over seeds, and a frame marks the highest. A cross is a cell without a finished
-    seed. None if no cell has a score.
-
-    Parameters
-    ----------
-    frame : cell and score mean.
-    names : of all cells.
-    """
-    if frame.empty:
-        return None
-    known = frame.set_index("cell")["score mean"]
-    scores = {results.methods[name]: float(known.get(name, np.nan)) for name in names}
-    losses = list(dict.fromkeys(method.panel for method in scores))
-    places = {(method.panel, method.positives, method.negatives): score for method, score in scores.items()}
-    blocks: dict[str, list[str]] = {}
-    for method in sorted(scores, key=lambda method: not method.positives):  # losses without a choice come last
-        if method.positives not in blocks.setdefault(method.negatives, []):
-            blocks[method.negatives].append(method.positives)
-    left = 0.3 + 0.062 * max(map(len, losses))  # inches, as all lengths here
-    titles = {
-        name: textwrap.wrap(readable(name) or "no tuples", max(6, 2 * len(columns))) for name, columns in blocks.items()
-    }
-    top = 0.1 + 0.14 * max(map(len, titles.values()))
-    foot = 0.45 + 0.065 * max(len(readable(column)) for columns in blocks.values() for column in columns)
-    gap = 0.13
-    rooms = {name: max(SQUARE * len(blocks[name]), 0.075 * max(map(len, titles[name]))) for name in blocks}
-    width = max(left + sum(rooms.values()) + gap * len(blocks) + 0.35, 5.0)  # 5 inches: the text at the foot
-    height = top + SQUARE * len(losses) + foot
-    figure = Figure(figsize=(width, height))
-    at = left
-    for number, (negatives, columns) in enumerate(blocks.items()):
-        span = (at / width, foot / height, SQUARE * len(columns) / width, SQUARE * len(losses) / height)
-        axes = figure.add_axes(span)
-        at += rooms[negatives] + gap
-        for y, loss in enumerate(losses):
-            for x, positives in enumerate(columns):
-                _square(axes, x, y, places.get((loss, positives, negatives)), known.min(), known.max())
-        axes.set_xlim(-0.5, len(columns) - 0.5)
-        axes.set_ylim(len(losses) - 0.5, -0.5)
-        axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
-        axes.set_yticks(range(len(losses)), losses if number == 0 else [], fontsize=8)
-        axes.set_title("\n".join(titles[negatives]), fontsize=8)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
-    ends = f"faintest {known.min():.1f}%, darkest {known.max():.1f}%"
-    figure.text(0.08 / width, 0.1 / height, f"blocks: negatives; columns: positives; {ends}", color=figures.MUTED)
-    return figure
-
-
-def _square(axes: Axes, x: int, y: int, value: float | None, low: float, high: float) -> None:
-    if value is None:
-        return
-    if np.isnan(value):
-        axes.plot(x, y, "x", color=figures.MUTED, markersize=4)
-        return
-    share = (value - low) / (high - low) if high > low else 1.0
-    shade = (figures.BLUE, FAINTEST + (1 - FAINTEST) * share)
-    edge, width = (figures.INK, 1.6) if value == high else ("none", 0.0)
-    axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=shade, edgecolor=edge, linewidth=width))
-
-
 say = Texts(__file__)
 
 CARDS = 6  # findings, at most
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
-ROWS = 60  # of a matrix, at most
 SCORES = 6  # in one figure, at most; the others are folded
 
 
@@ -192,7 +121,7 @@ class Winners:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
-        yield from self.card(results)
+        yield _findings(results)
         for place, (dataset, noise) in enumerate(results.conditions):
             blocks = tuple(_drawings(results, dataset, noise))
             if place < OPEN:
@@ -202,13 +131,13 @@ class Winners:
         yield winners(results)
         yield folded(every_pair(results))
 
-    def card(self, results: Results) -> Iterator[Block | None]:
-        """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
-        table = winners(results)
-        rows = [] if table is None else table.frame.to_dict("records")
-        rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
-        if 0 < len(rows) <= CARDS:
-            yield Findings(tuple(_finding(results, row) for row in rows))
+
+def _findings(results: Results) -> Findings | None:
+    """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
+    table = winners(results)
+    rows = [] if table is None else table.frame.to_dict("records")
+    rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
+    return Findings(tuple(_finding(results, row) for row in rows)) if 0 < len(rows) <= CARDS else None
 
 
 @once
@@ -302,23 +231,12 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     key, rates, where = results.objective(dataset), results.rates(dataset, noise), results.where(dataset, noise)
     name, label = f"scores-{dataset}-{noise}", score_label(key)
     cells = results.cells_of(dataset, noise)
-    many = is_many(results, cells)
-    if many and len({results.methods[cell].panel for cell in cells}) <= ROWS:
-        caption = say("matrix", score=label, level=results.level(noise, max(rates)), where=where, over=over(results))
-        alt = say("matrix_alt", score=label, where=where)
-        shown = results.cells_of(dataset, noise, max(rates))
-        data = score_frame(results, shown, [key])
-        yield Drawing(name, matrix(results, data, shown), data, alt, caption)
-        name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
-        figure, data, added = against_noise_or_best(results, dataset, noise, key)
+        figure, data, added = against_noise(results, dataset, noise, key)
         axis = noise_axis(noise, results.own_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
-        if many:
-            caption += f".{added}"
-        else:
-            dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
-            caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key))
+        dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
+        caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
         yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
         return
     keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
@@ -326,10 +244,8 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else ""
     )
     caption += "; open diamonds: published values." if results.study.reference_values else "."
-    only = [method.label for method in best_methods(results, cells, key)] if many else []
-    if many:
-        caption += only_best(len(only))
-        cells = [cell for cell in cells if results.methods[cell].label in only]
+    cells, added = drawn_cells(results, cells, key)
+    caption += added
     alt = say("scores_alt", where=where)
     main = _main(results, dataset, keys)
     others = [k for k in keys if k not in main]

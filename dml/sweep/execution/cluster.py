@@ -36,12 +36,12 @@ QUIET = {
 }
 SESSION = 70  # bytes of `/ray/session_2026-11-28_15-43-46_584926_9593/sockets/plasma_store`, and some more
 STARTS = 3  # attempts to start Ray
-ADDRESS = "resources.address or RAY_ADDRESS"
+WAIT_MINUTES = 15.0  # for a node of the cluster on which a trial fits; after that the sweep ends
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
-def connect(resources: ResourcesSection) -> None:
-    """Connect to the cluster at `resources.address` or `RAY_ADDRESS`, or start Ray on this machine.
+def connect() -> None:
+    """Connect to the cluster at `RAY_ADDRESS`, or start Ray on this machine.
 
     Does nothing if this process is connected already.
 
@@ -55,27 +55,27 @@ def connect(resources: ResourcesSection) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
     if ray.is_initialized():
         return
-    cluster = address(resources)
+    cluster = address()
     if cluster is None:
         _start()
         return
-    check(resources)
+    check()
     try:
         ray.init(address=cluster, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}, or {TOKEN})") from error
+        raise ConnectionError(f"no Ray cluster answers at {cluster!r} (RAY_ADDRESS, or {TOKEN})") from error
 
 
-def check(resources: ResourcesSection) -> None:
+def check() -> None:
     """Check that the cluster answers, if there is one, without connecting to it.
 
     Raises
     ------
     ConnectionError : none answers at its address.
     """
-    cluster = address(resources)
+    cluster = address()
     if cluster is not None and (why := problem(cluster)):
-        raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}): {why}")
+        raise ConnectionError(f"no Ray cluster answers at {cluster!r} (RAY_ADDRESS): {why}")
 
 
 def _start() -> None:
@@ -117,10 +117,10 @@ def _folder() -> str | None:
     return None if sockets_fit(own, SESSION) else "/tmp/ray"
 
 
-def address(resources: ResourcesSection) -> str | None:
-    """The cluster's address; None: use this machine."""
-    found = resources.address or os.environ.get("RAY_ADDRESS")
-    return found if found and found != "local" else None
+def address() -> str | None:
+    """The cluster's address, `RAY_ADDRESS`; None: use this machine."""
+    cluster = os.environ.get("RAY_ADDRESS")
+    return cluster if cluster and cluster != "local" else None
 
 
 def cpus() -> int:
@@ -150,8 +150,8 @@ def check_machine(resources: ResourcesSection, workers: int) -> None:
     import torch
 
     here = {"CPU": cpus(), "GPU": torch.cuda.device_count()}
-    if address(resources) is None and not fits(resources, workers, [here]):
-        hint = "A cluster may have more: resources.address, or RAY_ADDRESS"
+    if address() is None and not fits(resources, workers, [here]):
+        hint = "A cluster may have more: RAY_ADDRESS"
         if resources.gpus_per_trial and not here["GPU"] and workers == 1:
             hint += "; gpus_per_trial: 0, in a study that extends this one, trains on processors"
         raise ValueError(f"{_missing(resources, workers, [here])} (this machine). {hint}")
@@ -160,23 +160,23 @@ def check_machine(resources: ResourcesSection, workers: int) -> None:
 def _places(worker: Mapping[str, float], nodes: Sequence[Node]) -> int:
     """How many workers fit on the nodes at once."""
     needed = {name: amount for name, amount in worker.items() if amount}
-    return sum(min(int(node.get(name, 0) / own + 1e-9) for name, own in needed.items()) for node in nodes)
+    return sum(min(int(node.get(name, 0) / each + 1e-9) for name, each in needed.items()) for node in nodes)
 
 
 def _missing(resources: ResourcesSection, workers: int, nodes: Sequence[Node]) -> str:
     """What a trial takes and what there is, as text."""
-    if workers == 1 and resources.resources_per_worker is None:
-        asked = (
+    if workers == 1:
+        taken = (
             f"a trial takes cpus_per_trial {resources.cpus_per_trial:g} and gpus_per_trial "
             f"{resources.gpus_per_trial:g}, but no node has as much"
         )
     else:
-        each = " and ".join(f"{own:g} {name}" for name, own in resources.worker(workers).items() if own)
+        each = " and ".join(f"{amount:g} {name}" for name, amount in resources.worker(workers).items() if amount)
         room = _places(resources.worker(workers), nodes)
-        asked = f"a trial takes {workers} workers (training.workers) of {each} each, but there is room for {room}"
+        taken = f"a trial takes {workers} workers (training.workers) of {each} each, but there is room for {room}"
     kinds = Counter(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
     existing = ", ".join(kind if count == 1 else f"{count} times {kind}" for kind, count in kinds.items())
-    return f"{asked}. Nodes: {existing or 'none'}"
+    return f"{taken}. Nodes: {existing or 'none'}"
 
 
 class Room:
@@ -190,7 +190,7 @@ class Room:
     def __init__(self, resources: ResourcesSection, workers: int = 1):
         self._resources, self._workers = resources, workers
         self._nodes: list[Node] = []
-        self._asked = -REFRESH_SECONDS
+        self._counted = -REFRESH_SECONDS
         self._fitted = time.monotonic()  # when a trial fitted last
 
     def __call__(self) -> int:
@@ -199,16 +199,15 @@ class Room:
         On this machine as many as fit. On a cluster `QUEUED` more, which make an autoscaler add nodes; but not of
         those that share workers, since a trial that waits would hold processes that others could use again.
         """
-        queued = QUEUED if self._workers == 1 and address(self._resources) else 0
-        known = max(1, self.fits() + queued)
-        return min(known, self._resources.concurrent or known)
+        queued = QUEUED if self._workers == 1 and address() else 0
+        places = max(1, self.fits() + queued)
+        return min(places, self._resources.concurrent or places)
 
     def problem(self) -> str | None:
-        """What is missing, once no trial has fitted for `resources.wait_minutes`."""
-        if self.fits() or time.monotonic() - self._fitted < 60 * self._resources.wait_minutes:
+        """What is missing, once no trial has fitted for `WAIT_MINUTES`."""
+        if self.fits() or time.monotonic() - self._fitted < 60 * WAIT_MINUTES:
             return None
-        waited = f"waited for {self._resources.wait_minutes:g} min (resources.wait_minutes)"
-        return f"resources: {_missing(self._resources, self._workers, self._nodes)}; {waited}"
+        return f"resources: {_missing(self._resources, self._workers, self._nodes)}; waited for {WAIT_MINUTES:g} min"
 
     def check(self) -> None:
         """Check that a trial fits. On a cluster, which may still grow, only print a message.
@@ -220,29 +219,29 @@ class Room:
         if self.fits():
             return
         text = f"resources: {_missing(self._resources, self._workers, self._nodes)}"
-        if address(self._resources) is None:
+        if address() is None:
             raise ValueError(text)
-        print(f"{text}. Waiting for nodes, {self._resources.wait_minutes:g} min at most.", flush=True)
+        print(f"{text}. Waiting for nodes, {WAIT_MINUTES:g} min at most.", flush=True)
 
     def gpus(self, running: int) -> str:
         """Text such as `1.5 of 2 GPUs taken`, for so many running trials; empty without GPUs."""
-        own = self._resources.worker(self._workers).get("GPU", 0) * self._workers
-        if not own:
+        each = self._resources.worker(self._workers).get("GPU", 0) * self._workers
+        if not each:
             return ""
         self.fits()
-        return f"{running * own:g} of {sum(node.get('GPU', 0) for node in self._nodes):g} GPUs taken"
+        return f"{running * each:g} of {sum(node.get('GPU', 0) for node in self._nodes):g} GPUs taken"
 
     def fits(self) -> int:
         """How many trials fit on the nodes that are there."""
         import ray
 
-        if time.monotonic() - self._asked > REFRESH_SECONDS:
-            self._asked = time.monotonic()
+        if time.monotonic() - self._counted > REFRESH_SECONDS:
+            self._counted = time.monotonic()
             self._nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        found = fits(self._resources, self._workers, self._nodes)
-        if found:
+        count = fits(self._resources, self._workers, self._nodes)
+        if count:
             self._fitted = time.monotonic()
-        return found
+        return count
 
 
 Result = TypeVar("Result")
@@ -273,14 +272,14 @@ def in_workers(
     RuntimeError : a worker died, for example for want of memory, and Ray's repetitions of its call did too.
     ConnectionError, ValueError : as `cluster.connect` and `Room.check`.
     """
-    connect(resources)
+    connect()
     import ray
 
     Room(resources).check()
     died = tuple(getattr(ray.exceptions, name) for name in DIED)
-    own = resources.worker()
+    worker = resources.worker()
     # By itself Ray ends a worker after one call that has a share of a GPU: the next one would import torch again.
-    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0), max_calls=0)(_call)
+    task = ray.remote(num_cpus=worker.get("CPU", 0), num_gpus=worker.get("GPU", 0), max_calls=0)(_call)
     path, waiting = tuple(sys.path), list(reversed(inputs))
     running: list[ray.ObjectRef[Result]] = []
     try:

@@ -4,7 +4,7 @@ The driver is a Ray Tune trial, which takes no processor itself. It starts a Ray
 the workers, and reuses it for the next trial. Driver and workers meet in an actor, `Rendezvous`: the driver says what
 to do, and each worker does it (`serve`). Ray Train could resume a run itself, but would repeat every error. So it never
 does: a trial whose workers died is resumed by Ray Tune from the checkpoint in the trial's folder, as a trial of one
-process is, and `resources.max_failures` counts both.
+process is, and its `max_failures` counts both.
 """
 
 from __future__ import annotations

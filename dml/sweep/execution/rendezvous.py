@@ -33,7 +33,6 @@ class TrialConfig:
     key: str
     record: str  # the JSON whose digest is the key
     spec: str  # as `spec_json.dump` writes it
-    until: int | None  # pause at the first evaluation after so many steps
     data_root: str
     store: str
     storage: str | None

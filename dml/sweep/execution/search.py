@@ -103,7 +103,6 @@ class CellSearcher(Searcher):
     shared : settings that all trials have in common (paths, trainer, device).
     slots : returns how many trials may run now. Each further trial would hold a placement group in the cluster's queue.
     stopper : ends the sweep.
-    on_begin : called with the key of each trial before it runs.
     """
 
     def __init__(
@@ -112,11 +111,9 @@ class CellSearcher(Searcher):
         shared: Mapping[str, Any],
         slots: Callable[[], int],
         stopper: PlanStopper,
-        on_begin: Callable[[str], None],
     ):
         super().__init__()
         self._plan, self._shared, self._slots, self._stopper = plan, dict(shared), slots, stopper
-        self._on_begin = on_begin
         self._returned: Counter[str] = Counter()  # job id -> how often its worker died before the trial began
 
     def suggest(self, trial_id: str) -> Any:
@@ -128,11 +125,9 @@ class CellSearcher(Searcher):
         if job is None:
             return None
         self._stopper.jobs[trial_id] = job
-        self._on_begin(job.key)
         return {
             **self._shared,
             "key": job.key,
-            "until": job.until,
             "spec": spec_json.dump(job.spec),
             "record": keys.canonical(keys.record(job.spec)),
         }
@@ -164,7 +159,7 @@ class CellSearcher(Searcher):
         return True
 
     def fail(self, trial_id: str, text: str) -> None:
-        """Report a trial whose workers died more often than `resources.max_failures`."""
+        """Report a trial whose workers died more often than `MAX_FAILURES`."""
         job = self._stopper.jobs.pop(trial_id, None)
         if job is not None:
             self._stopper.curves.pop(job.id, None)

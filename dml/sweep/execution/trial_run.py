@@ -20,7 +20,7 @@ from pathlib import Path
 from dml.protocols import Trainer, TrainerFactory
 from dml.sweep.execution.rendezvous import Advanced, TrialConfig
 from dml.sweep.plan import spec_json
-from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 from dml.training.process import UnusableCheckpoint, from_first, keep_freed_memory, rank_and_size, wait_for_all
 from dml.types import TrialResult
 
@@ -48,10 +48,7 @@ def _freeze_imports() -> None:
 
 
 class TrialRun:
-    """Runs a trial. Each `advance()` trains to its next evaluation.
-
-    A trial with `until` ends as `paused` at its first evaluation after that many steps. It resumes from its checkpoint.
-    """
+    """Runs a trial. Each `advance()` trains to its next evaluation."""
 
     def __init__(self, config: TrialConfig):
         keep_freed_memory()
@@ -68,19 +65,15 @@ class TrialRun:
             return None, outcome
         if (trainer := self._trainer) is None:
             return None, None  # the first process has the outcome
-        until, key = self._config.until, self._config.key
+        key = self._config.key
         reached = None if trainer.finished else trainer.advance()
         point = None if reached is None else [reached.step, dict(reached.scores)]
         if not self._first:
             return None, None
         if not trainer.finished:
-            outcome = None
-            if until is not None and reached is not None and reached.step >= until:
-                outcome = self._ended(PAUSED, trainer.result())
-                self._store.write(key, outcome)
             self._store.push(key)
-            return point, outcome
-        outcome = self._ended(FINISHED, trainer.result())
+            return point, None
+        outcome = self._finished(trainer.result())
         self._store.write(key, outcome)
         trainer.discard_checkpoint()
         self._store.push(key)
@@ -101,12 +94,12 @@ class TrialRun:
         outcome = None
         if self._first:
             self._held.enter_context(store.lock(config.key))
-            outcome = store.reached(config.key, config.until)
+            outcome = store.read(config.key)
             if outcome is not None:  # of an earlier sweep, perhaps while the storage was away
                 store.push(config.key)
             else:
                 store.pull(config.key)
-                outcome = store.reached(config.key, config.until)
+                outcome = store.read(config.key)
             if outcome is None:
                 store.begin(config.key, config.record)
         if from_first(outcome is not None):
@@ -126,9 +119,9 @@ class TrialRun:
             raise
         return None
 
-    def _ended(self, status: str, result: TrialResult) -> Outcome:
+    def _finished(self, result: TrialResult) -> Outcome:
         return Outcome(
-            status=status,
+            FINISHED,
             scores=dict(result.scores),
             curve=[[point.step, dict(point.scores)] for point in result.curve],
             diagnostics=dict(result.diagnostics),

@@ -97,7 +97,7 @@ class _Input:
     def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
         self._layered = name != PIXELS and any(spec.training.layers for spec in specs)
-        self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
+        self._sizes = sorted({spec.training.embedding_size for spec in specs})
         self._known: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
         self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
         self._failed: set[str] = set()

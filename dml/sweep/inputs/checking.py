@@ -31,7 +31,7 @@ from dml.training.data import (
 )
 from dml.training.frozen.opening import find_features, open_trial
 from dml.training.frozen.recipe import of_whole_backbone, stored_shape
-from dml.types import Cell, Choice, InitFromSpec, ScoreKey
+from dml.types import TUNING_SEED, Cell, Choice, InitFromSpec, ScoreKey
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 
@@ -133,7 +133,7 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
 
 def _tuned(study: Study, cell: Cell) -> list[tuple[str, int]]:
     """The phase and the seed of a cell's tuning trials, if it has any."""
-    return [("tune", study.search.seed)] if tuning_trials(study, cell) else []
+    return [("tune", TUNING_SEED)] if tuning_trials(study, cell) else []
 
 
 def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) -> None:
@@ -166,7 +166,7 @@ def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindI
 def _check_closed_forms(study: Study, root: Path, file: Path) -> None:
     """That heads which start in closed form have classes to be fitted to, and features enough."""
     seen = set()
-    for cell, (phase, seed) in itertools.product(study.cells(), [("confirm", None), ("tune", study.search.seed)]):
+    for cell, (phase, seed) in itertools.product(study.cells(), [("confirm", None), ("tune", TUNING_SEED)]):
         if phase == "tune" and not tuning_trials(study, cell):
             continue
         size = study.training_of(cell).embedding_size

@@ -169,7 +169,7 @@ def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], stor
 
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
-    own = None if study.audit is None or audited_dataset(study.audit, study) != dataset else study.audit.training()
+    own = None if study.audit is None or audited_dataset(study) != dataset else study.audit.training()
     return [] if own is None else [own.spec(device=study.resources.device)]
 
 

@@ -1,8 +1,7 @@
 """The life of a cell: it is tuned round by round, its best settings are chosen, and confirmed once per seed.
 
 Only validation classes decide. With `search.stop: best`, the best point of the best tuning trial's curve also says
-after how many steps the confirmed trials end. What a search proposes and which trials it pauses is its strategy's
-(`dml.sweep.plan.strategies`).
+after how many steps the confirmed trials end. What a search proposes is its strategy's (`dml.sweep.plan.strategies`).
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from dml.config import Study, best_point, stops_at_best, value_of
 from dml.sweep.plan import specs
 from dml.sweep.plan.strategies import Result, Strategy
-from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome
-from dml.types import Cell, TrialSpec
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
+from dml.types import TUNING_SEED, Cell, TrialSpec
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Job:
     settings: Mapping[str, Any]
     spec: TrialSpec
     key: str
-    until: int | None = None  # steps after which it pauses; None: it trains to its end
     split: int = 0  # the class split
 
     @property
@@ -42,7 +40,7 @@ class Job:
 
 
 class Ended(NamedTuple):
-    """A job that ended or paused."""
+    """A job that ended."""
 
     job: Job
     outcome: Outcome
@@ -70,7 +68,7 @@ class CellState:
     def best(self, study: Study) -> tuple[Job, Outcome] | None:
         """The best tuning trial, the first one in a tie; None if no trial finished."""
         finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
-        return max(finished, key=lambda pair: -math.inf if (own := value(study, *pair)) is None else own, default=None)
+        return max(finished, key=lambda pair: value(study, *pair) or 0.0, default=None)  # `_checked`: none is None
 
     def finished(self) -> list[tuple[Job, Outcome]]:
         """The finished confirmations, in the order of the seeds."""
@@ -80,9 +78,7 @@ class CellState:
 class Make(Protocol):
     """Makes a job of a cell."""
 
-    def __call__(
-        self, phase: str, number: int, seed: int, settings: Mapping[str, Any], until: int | None = None
-    ) -> Job: ...
+    def __call__(self, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job: ...
 
 
 OnEnd = Callable[[Job, Outcome, bool], None]
@@ -90,7 +86,7 @@ Offers = Generator[list[Job], Ended, None]
 
 
 def life(study: Study, state: CellState, make: Make, on_end: OnEnd) -> Offers:
-    """Tune in rounds, choose, confirm. Yields jobs that can run now, and is sent each one that ended or paused.
+    """Tune in rounds, choose, confirm. Yields jobs that can run now, and is sent each one that ended.
 
     Parameters
     ----------
@@ -111,47 +107,38 @@ def life(study: Study, state: CellState, make: Make, on_end: OnEnd) -> Offers:
 
 
 def _tune(study: Study, state: CellState, strategy: Strategy, make: Make, on_end: OnEnd) -> Offers:
-    """Run a strategy's rounds. What is paused at their end fell behind."""
-    paused: dict[int, Ended] = {}
+    """Run a strategy's rounds."""
     rounds, state.rounds_left = strategy.rounds(), strategy.count
     trials = next(rounds)
     while True:
-        jobs = [make("tune", t.number, study.search.seed, t.settings, t.until) for t in trials]
+        jobs = [make("tune", trial.number, TUNING_SEED, trial.settings) for trial in trials]
         ended = yield from _round(study, jobs, state.tuned, on_end)
-        paused = {n: one for n, one in {**paused, **ended}.items() if one.outcome.status == PAUSED}
         state.rounds_left -= 1
         try:
             trials = rounds.send({number: _result(study, one) for number, one in ended.items()})
         except StopIteration:
-            break
-    state.rounds_left = 0
-    for number in sorted(paused):
-        job, outcome, reused = paused[number]
-        state.tuned[number] = job, replace(outcome, status=PRUNED)
-        on_end(*state.tuned[number], reused)
+            return
 
 
 def _round(
     study: Study, jobs: list[Job], ended: dict[int, tuple[Job, Outcome]], on_end: OnEnd
 ) -> Generator[list[Job], Ended, dict[int, Ended]]:
-    """Offer jobs, and take what became of each until all have ended or paused; that, by number."""
-    waiting, offered, found = {job.number for job in jobs}, jobs, {}
+    """Offer jobs, and take what became of each until all have ended; that, by number."""
+    waiting, offered, round_ended = {job.number for job in jobs}, jobs, {}
     while waiting:
         job, outcome, reused = yield offered
         offered = []
-        outcome = _checked(study, job, outcome if job.until is None else paused_at(outcome, job.until))
-        found[job.number] = Ended(job, outcome, reused)
+        outcome = _checked(study, job, outcome)
+        ended[job.number] = job, outcome
+        round_ended[job.number] = Ended(job, outcome, reused)
         waiting.discard(job.number)
-        if outcome.status != PAUSED:
-            ended[job.number] = job, outcome
-            on_end(job, outcome, reused)
-    return found
+        on_end(job, outcome, reused)
+    return round_ended
 
 
 def _result(study: Study, ended: Ended) -> Result:
     job, outcome, _ = ended
-    counts = None if outcome.status == FAILED else value(study, job, outcome)
-    return Result(job.key, counts, outcome.status == PAUSED, outcome.lasting)
+    return Result(None if outcome.status == FAILED else value(study, job, outcome), outcome.lasting)
 
 
 def objective(study: Study, job: Job) -> str:
@@ -169,27 +156,9 @@ def split_name(cell: Cell, split: int) -> str:
     return f"{cell.name}|split-{split}" if split else cell.name
 
 
-def paused_at(outcome: Outcome, steps: int) -> Outcome:
-    """The outcome as it was after so many steps, whatever came later; a failure, if it was not evaluated there."""
-    if outcome.status not in (FINISHED, PAUSED):
-        return outcome
-    curve = [point for point in outcome.curve if point[0] <= steps]
-    if not curve or curve[-1][0] != steps:
-        return replace(outcome, status=FAILED, error=f"the trial was not evaluated after {steps} steps", lasting=False)
-    share = steps / max(1, outcome.curve[-1][0])
-    return Outcome(
-        PAUSED,
-        scores=curve[-1][1],
-        curve=curve,
-        seconds=outcome.seconds * share,
-        started=outcome.started,
-        host=outcome.host,
-    )
-
-
 def _checked(study: Study, job: Job, outcome: Outcome) -> Outcome:
-    """The outcome, or a failure if the trial finished or paused without a finite objective."""
-    if outcome.status not in (FINISHED, PAUSED):
+    """The outcome, or a failure if the trial finished without a finite objective."""
+    if outcome.status != FINISHED:
         return outcome
     counts = value(study, job, outcome)
     if counts is not None and math.isfinite(counts):

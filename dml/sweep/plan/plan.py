@@ -21,7 +21,6 @@ import heapq
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
-from statistics import fmean
 from typing import Any
 
 from dml.config import Study, stops_at_best
@@ -30,7 +29,7 @@ from dml.data import splits
 from dml.sweep.plan import cells, keys, specs
 from dml.sweep.plan.cells import CellState, Ended, Job, Offers, OnEnd, life, split_name
 from dml.sweep.plan.space import strategy_of
-from dml.sweep.store.trials import FINISHED, PAUSED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 from dml.types import TrialSpec
 
 
@@ -110,11 +109,7 @@ class Plan:
         """Report the outcome of a running trial."""
         job = self.running.pop(job_id)
         self._unsettled.append(Ended(job, outcome, False))
-        for other in self._sharing.pop(job.key, []):
-            if outcome.status != PAUSED or outcome.evaluated(other.until):
-                self._unsettled.append(Ended(other, outcome, True))
-            else:
-                self._submit(other)  # another cell's, which trains further
+        self._unsettled += [Ended(other, outcome, True) for other in self._sharing.pop(job.key, [])]
         self._settle_all()
 
     def ended(self) -> Iterable[tuple[Job, Outcome]]:
@@ -131,29 +126,6 @@ class Plan:
         """What a trial counts with, see `cells.value`."""
         return cells.value(self.study, job, outcome)
 
-    def best(self, index: int) -> tuple[Job, Outcome] | None:
-        """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
-        return self.states[index].best(self.study)
-
-    def validation(self, index: int) -> float | None:
-        """The best validation score of a cell's search; None if it has none."""
-        best = self.best(index)
-        return None if best is None else self.value(*best)
-
-    def ranking(self) -> list[int]:
-        """The cells with a finished confirmation, best validation score first, never by the test score.
-
-        A study without tuning has no validation scores; then the cells are in the study's order. A cell counts with the
-        mean over its class splits, which come one after another.
-        """
-        finished = [state.index for state in self.states if state.finished()]
-        by_cell: dict[str, list[float]] = {}
-        for index in finished:
-            if (score := self.validation(index)) is not None:
-                by_cell.setdefault(self.states[index].cell.name, []).append(score)
-        means = {index: fmean(own) for index in finished if (own := by_cell.get(self.states[index].cell.name))}
-        return sorted(means, key=lambda index: -means[index]) or finished
-
     def _data(self, state: CellState, phase: str, seed: int) -> Mapping[str, str]:
         protocol, cell = specs.protocol_of(self.study, phase), state.cell
         name = splits.data_name(cell.dataset, state.split)
@@ -167,18 +139,9 @@ class Plan:
         spec = specs.build(self.study, state.cell, phase, seed, settings, digests, self._find_init_from, state.split)
         return spec if self._rates is None else specs.with_rate(spec, self._rates)
 
-    def _job(
-        self,
-        state: CellState,
-        phase: str,
-        number: int,
-        seed: int,
-        settings: Mapping[str, Any],
-        until: int | None = None,
-    ) -> Job:
+    def _job(self, state: CellState, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         spec, name = self._spec(state, phase, seed, settings), f"{state.index}-{phase}-{number}"
-        key = keys.key(spec)
-        return Job(name, state.index, state.cell, phase, number, seed, settings, spec, key, until, state.split)
+        return Job(name, state.index, state.cell, phase, number, seed, settings, spec, keys.key(spec), state.split)
 
     def _offer(self, state: CellState, ended: Ended | None) -> None:
         """Tell a cell what ended (None: it begins), and submit what it offers."""
@@ -191,7 +154,7 @@ class Plan:
             self._submit(job)
 
     def _submit(self, job: Job) -> None:
-        outcome = self.store.reached(job.key, job.until)
+        outcome = self.store.read(job.key)
         if outcome is not None and self._comparable(job, outcome):
             self._unsettled.append(Ended(job, outcome, True))
         elif job.key in self._sharing:
@@ -210,8 +173,6 @@ class Plan:
             return True
         objective = self.objective(job)
         evaluated = {step for step, scores in outcome.curve if objective in scores}
-        if job.until is not None and job.until not in evaluated:
-            return False
         if stops_at_best(self.study.search, job.phase):
             return evaluated.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))
         return objective in outcome.scores

@@ -1,16 +1,14 @@
 """A cell's search: its space in the terms of `dml.types`, and the strategy that the study names.
 
-A setting is named `loss.<setting>`, `miner.<setting>`, `filter.<setting>` or `training.<setting>`. A cell's space
-combines those of its loss, its miner, its filter and the study's `training.search`, in which the rate of a loss's own
-parameters may be `own`: the loss states its range, and a loss without such parameters does not search it.
+A setting is named `loss.<setting>` or `training.<setting>`. A cell's space combines those of its loss and the study's
+`training.search`, in which the rate of a loss's own parameters may be `own`: the loss states its range, and a loss
+without such parameters does not search it.
 """
 
 from __future__ import annotations
 
 from dml import losses
 from dml.config import Study, stops_at_best
-from dml.config.search import tuning_every
-from dml.sweep.plan.halving import Halving
 from dml.sweep.plan.strategies import Fixed, Grid, Strategy, Tpe
 from dml.types import Cell, Own, Space
 
@@ -19,9 +17,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
     """The searched settings of a cell, by name; empty if nothing is searched."""
     if study.search.sampler == "fixed" or losses.closed_form_of(cell.loss.name) is not None:
         return {}
-    miner = cell.miner.search if cell.miner is not None else study.miner.search if cell.positives else {}
-    rooms = {"loss": cell.loss.search, "miner": miner, "training": study.training.search}
-    rooms |= {} if cell.filter is None else {"filter": cell.filter.search}
+    rooms = {"loss": cell.loss.search, "training": study.training.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
     rate = losses.own_rate_of(cell.loss.name, cell.loss.settings)
     found = {name: rate if isinstance(space, Own) else space for name, space in named.items()}
@@ -40,11 +36,7 @@ def strategy_of(study: Study, cell: Cell, name: str = "") -> Strategy | None:
         return None
     if not spaces:
         return Fixed() if stops_at_best(search, "tune") else None
-    found = Grid(spaces, search.trials) if search.sampler == "grid" else Tpe(search, spaces, name or cell.name)
-    if search.early_stopping == "none":
-        return found
-    steps = study.training_of(cell).steps
-    return Halving(found, search, steps, tuning_every(search, study.evaluation.every, steps) or 0)
+    return Grid(spaces, search.trials) if search.sampler == "grid" else Tpe(search, spaces, name or cell.name)
 
 
 def tuning_trials(study: Study, cell: Cell) -> int:

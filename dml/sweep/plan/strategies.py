@@ -1,7 +1,7 @@
 """How the settings of a cell's tuning trials are found: one class a strategy.
 
 A strategy proposes trials in rounds. A round begins when all trials of the one before have ended, and depends on their
-settings, keys and values only. So what is proposed depends neither on the order or speed in which trials run nor on
+settings and values only. So what is proposed depends neither on the order or speed in which trials run nor on
 interruptions, and a strategy saves nothing: a sweep that starts again proposes the same trials, and the store has the
 outcomes of those that ended.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from dml.config import SearchSection
 from dml.seeding import derive
-from dml.types import Choice, LogUniform, Space
+from dml.types import TUNING_SEED, Choice, LogUniform, Space
 
 STARTUP = 10  # maximum size of the first round; TPE's default
 
@@ -27,15 +27,12 @@ class Trial(NamedTuple):
 
     number: int
     settings: Mapping[str, Any]
-    until: int | None = None  # steps after which it pauses; None: it trains to its end
 
 
 class Result(NamedTuple):
-    """What became of a trial. Trials with equal keys are one."""
+    """What became of a trial."""
 
-    key: str
-    value: float | None  # where it ended or paused; None: it failed
-    paused: bool = False
+    value: float | None  # None: it failed
     lasting: bool = True  # False: it failed by chance, and another sweep tries it again
 
 
@@ -49,9 +46,6 @@ class Strategy(Protocol):
     trials: int  # in all
     count: int  # of rounds, for the order in which trials of several cells run
 
-    def steps(self, steps: int) -> int:
-        """The training steps of all trials, if a whole one has so many."""
-
     def rounds(self) -> Rounds:
         """The rounds, from the first one on."""
 
@@ -60,9 +54,6 @@ class Fixed:
     """One trial with the settings of the study: its curve says when to stop (`search.stop: best`)."""
 
     trials = count = 1
-
-    def steps(self, steps: int) -> int:
-        return steps
 
     def rounds(self) -> Rounds:
         yield [Trial(0, {})]
@@ -87,9 +78,6 @@ class Grid:
         self.points = _grid(spaces, budget)
         self.trials = len(self.points)
 
-    def steps(self, steps: int) -> int:
-        return self.trials * steps
-
     def rounds(self) -> Rounds:
         yield itertools.starmap(Trial, enumerate(self.points))
 
@@ -98,8 +86,7 @@ class Tpe:
     """Optuna's tree-structured Parzen estimator, a round at a time.
 
     The first round is drawn at random (TPE's start-up). Each later round, an eighth of the budget, is proposed from the
-    results of all earlier rounds. The sampler is seeded with the cell's name and the trial's number. A trial that
-    pauses counts with its value there: values after equally many steps compare.
+    results of all earlier rounds. The sampler is seeded with the cell's name and the trial's number.
 
     Parameters
     ----------
@@ -109,14 +96,11 @@ class Tpe:
     """
 
     def __init__(self, search: SearchSection, spaces: Mapping[str, Space], cell: str):
-        self._spaces, self._seed, self._cell, self.trials = spaces, search.seed, cell, search.trials
+        self._spaces, self._cell, self.trials = spaces, cell, search.trials
         first, size = min(self.trials, STARTUP, max(2, self.trials // 2)), max(1, self.trials // 8)
         later = (range(n, min(n + size, self.trials)) for n in range(first, self.trials, size))
         self.numbers = [range(first), *later]
         self.count = len(self.numbers)
-
-    def steps(self, steps: int) -> int:
-        return self.trials * steps
 
     def rounds(self) -> Rounds:
         import optuna
@@ -127,7 +111,7 @@ class Tpe:
         for numbers in self.numbers:
             drawn = {}
             for number in numbers:  # all before any has ended
-                seed = derive(self._seed, f"{self._cell}/{number}") % 2**32
+                seed = derive(TUNING_SEED, f"{self._cell}/{number}") % 2**32
                 startup = len(self.numbers[0])
                 study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, constant_liar=True)
                 trial = study.ask()

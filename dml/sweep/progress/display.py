@@ -20,7 +20,7 @@ from dml.files import write_text
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.status import line, table
-from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
@@ -43,7 +43,7 @@ class SweepProgress:
         self.slots: Callable[[], int] = lambda: 1  # parallel trials, to estimate the remaining time
         self.gpus: Callable[[int], str] = lambda running: ""  # number of running trials -> the GPUs that they take
         self._plan: Plan | None = None
-        self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
+        self._counts = {FINISHED: 0, FAILED: 0}
         self._reused = self._resumed = 0
         self._remaining = {phase: Remaining() for phase in ("", *PHASES)}  # of all trials, and of those of a phase
         self._ended = dict.fromkeys(PHASES, 0)
@@ -77,7 +77,7 @@ class SweepProgress:
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
         for phase in ("", job.phase):
-            self._remaining[phase].evaluated(job.id, step / max(1, job.until or job.spec.training.total_steps))
+            self._remaining[phase].evaluated(job.id, step / max(1, job.spec.training.total_steps))
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""

@@ -35,7 +35,9 @@ from dml.sweep.store.trials import FINISHED, Outcome
 PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
-def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
+def trials_frame(
+    study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = (), whole: bool = False
+) -> pd.DataFrame:
     """One row per trial that ended, in the order of the study's cells, and one float column per score.
 
     With the study as it runs (`dml.config.loading`).
@@ -43,8 +45,9 @@ def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]
     Parameters
     ----------
     running : trials that have not ended, whose rows follow.
+    whole : only those of cells that are confirmed with all seeds.
     """
-    trials = [*plan.ended(), *running]
+    trials = [pair for pair in [*plan.ended(), *running] if not whole or plan.states[pair[0].index].done]
     rows = [_row(study, plan, job, outcome) for job, outcome in trials]
     scores = pd.DataFrame([dict(_scores(study, plan, job, outcome)) for job, outcome in trials], dtype="float64")
     frame = pd.concat([pd.DataFrame(rows), scores], axis=1)
@@ -111,7 +114,7 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
         "study": study.name,
         "cells": counts["cells"],
         "trials": len(frame),
-        **{status: int((frame["status"] == status).sum()) for status in ("finished", "failed", "pruned")},
+        **{status: int((frame["status"] == status).sum()) for status in ("finished", "failed")},
         "already_done": counts["reused"],
         "resumed": counts["resumed"],
         "seconds": round(seconds, 1),
@@ -165,7 +168,7 @@ def live_folder(store: Path, study: str) -> Path:
 
 
 class LiveTable:
-    """Writes the table now and then.
+    """Writes the table, at most every `SECONDS`.
 
     Parameters
     ----------
@@ -181,14 +184,14 @@ class LiveTable:
         """Note the curve of a running trial so far, `[[step, scores], ...]`, and how long it has run."""
         started = datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds")
         self._running[job.id] = job, Outcome(RUNNING, {}, list(curve), seconds=seconds, started=started)
-        self.now_and_then()
+        self._throttled()
 
     def ended(self, job: Job) -> None:
         """Note that a trial ended."""
         self._running.pop(job.id, None)
-        self.now_and_then()
+        self._throttled()
 
-    def now_and_then(self) -> None:
+    def _throttled(self) -> None:
         """Write the table, unless that was done a moment ago."""
         if time.monotonic() >= self._next:
             begun = time.monotonic()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import platform
-import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
 from itertools import groupby
@@ -19,10 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dml.files import read_json
-from dml.sweep.store.storages import sweeps_there
 
 SHOWN = 8  # cells
-ENDED = ("finished", "failed", "pruned")  # as in `dml.sweep.store.trials`, which imports torch
+ENDED = ("finished", "failed")  # as in `dml.sweep.store.trials`, which imports torch
 
 
 def line(now: dict[str, Any]) -> str:
@@ -63,7 +60,6 @@ def _compared(name: str) -> list[str]:
 
 _NOTES = {
     "failed": "failed",
-    "pruned": "pruned",
     "reused": "already done",
     "resumed": "resumed after a worker died",
 }
@@ -74,79 +70,30 @@ def _duration(seconds: float) -> str:
 
 
 STALE_SECONDS = 60
-STORAGE_SECONDS = 15.0  # between two looks at a storage
-ANSWER_SECONDS = 1.0  # for which a look is waited for; a later answer is shown when it comes
 
 
-def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
-    """One line per study that was swept into this store, the latest last, after those that only a storage knows.
-
-    Parameters
-    ----------
-    storages : URIs of `resources.storage`, whose sweeps may be other machines'.
-    """
-    return [*_elsewhere(store, storages), *map(line, _found(store))]
+def describe(store: Path) -> list[str]:
+    """One line per study that was swept into this store, the latest last."""
+    return list(map(line, _found(store)))
 
 
-def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
+def live(store: Path, seconds: float) -> None:
     """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines.
 
     Parameters
     ----------
     seconds : between two looks at the store.
-    storages : as in `describe`, looked at every `STORAGE_SECONDS`.
     """
     console = Console()
-    elsewhere = [_Elsewhere(store, storage) for storage in storages]
     with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as display:
         while True:
-            there = [said for one in elsewhere for said in one.look()]
-            none = [f"no sweep has run in {store}"]
+            none = f"no sweep has run in {store}"
             if display is None:
-                print("\n".join([*there, *map(line, _found(store))] or none), flush=True)
+                print("\n".join(describe(store)) or none, flush=True)
             else:
-                here = [table(now) if now["state"] == "running" else Text(line(now)) for now in _found(store)]
-                display.update(Group(*([*map(Text, there), *here] or none)), refresh=True)
+                shown = [table(now) if now["state"] == "running" else Text(line(now)) for now in _found(store)]
+                display.update(Group(*(shown or [Text(none)])), refresh=True)
             time.sleep(seconds)
-
-
-class _Elsewhere:
-    """`_elsewhere` of one storage in a thread: where it does not answer, it holds nothing else up."""
-
-    def __init__(self, store: Path, storage: str):
-        self._store, self._storage, self._lines = store, storage, list[str]()
-        self._began, self._thread = -math.inf, threading.Thread()
-
-    def look(self) -> list[str]:
-        """The latest lines."""
-        due = time.monotonic() - self._began >= STORAGE_SECONDS
-        if due and not self._thread.is_alive():
-            self._began, self._thread = time.monotonic(), threading.Thread(target=self._look, daemon=True)
-            self._thread.start()
-            self._thread.join(ANSWER_SECONDS)
-        return self._lines
-
-    def _look(self) -> None:
-        self._lines = _elsewhere(self._store, [self._storage])
-
-
-def _elsewhere(store: Path, storages: Iterable[str]) -> list[str]:
-    """A line for each sweep that only a storage knows, and for each storage that cannot be read."""
-    known = {_which(now) for now in _found(store)}
-    lines = []
-    for storage in storages:
-        try:
-            there = [now for now in sweeps_there(storage) if _which(now) not in known]
-        except (OSError, ValueError) as error:
-            lines.append(str(error))
-            continue
-        lines += [f"{line(now)} (on {now['host']}, in {storage})" for now in there]
-    return lines
-
-
-def _which(now: dict[str, Any]) -> tuple[str, ...]:
-    """What tells sweeps apart: a host may have several stores."""
-    return now["study"], now.get("host", platform.node()), now.get("store", "")
 
 
 def _found(store: Path) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from dml.files import study_files
 from dml.snapshots import snapshots
 from dml.sweep.store.trials import FINISHED, Outcome
 from dml.training.model_files import digest, weights_file
-from dml.types import InitFromSpec, NoiseLevel
+from dml.types import TUNING_SEED, InitFromSpec, NoiseLevel
 
 
 def cells_for_use(
@@ -79,20 +79,19 @@ class InitFromFinder:
         """
         path = Path(section.path) if section.path is not None else self._model(section, dataset, seed)
         file = weights_file(path)
-        return InitFromSpec(digest(file), str(file.resolve()), section.head)
+        return InitFromSpec(digest(file), str(file.resolve()))
 
     def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
         """The key of the trial of a study whose weights are taken, as in a call. Raises as a call does."""
         return self._row(section, dataset, seed)["key"]
 
     def _model(self, section: InitFromSection, dataset: str, seed: int) -> Path:
-        row = self._row(section, dataset, seed)
-        folder = self._store / "trials" / row["key"] / "model"
+        key = self._row(section, dataset, seed)["key"]
+        folder = self._store / "trials" / key / "model"
         if not folder.is_dir():
             raise ValueError(
-                f"{folder}: the model of {row['cell']!r} is missing: published results have none, and "
-                f"resources.keep_models says which ones a study keeps. To train those that are missing: "
-                f"python -m dml.sweep.retention {section.study}, then "
+                f"{folder}: the model is missing: published results have none, and a study keeps those of the best "
+                f"seeds, and those that other studies start from. To train it: delete {folder.parent}, then "
                 f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{section.study}"
             )
         return folder
@@ -103,7 +102,7 @@ class InitFromFinder:
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
         if confirmed.empty:
             raise ValueError(f"study {section.study!r} has no finished model. {_advice(section)}")
-        cell = _best(trials, section, dataset) if section.best else _named(confirmed, section, dataset)
+        cell = _named(confirmed, section, dataset)
         rows = confirmed[confirmed["cell"] == cell]
         if rows.empty:
             raise ValueError(f"study {section.study!r}: its cell {cell!r} has no finished model. {_advice(section)}")
@@ -128,19 +127,6 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
 
 def _advice(section: InitFromSection) -> str:
     return f"Run it again: dml run {section.study}"
-
-
-def _best(trials: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
-    """The cell with labels as given and the best validation score, never the best test score; the first in a tie."""
-    how = "name one with `cell` in place of `best`"
-    own = dataset if dataset in set(trials["dataset"]) else None
-    scores = validation_scores(cells_for_use(trials, str(section.study), own, how=how))
-    if scores.empty:
-        raise ValueError(
-            f"best: study {section.study!r} tuned no cell, so none has a validation score: name one with `cell`. "
-            f"Choices: {_listed(trials)}"
-        )
-    return scores.index[0]
 
 
 def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
@@ -202,7 +188,7 @@ def needed_keys(studies: list[Study], starts: InitFromFinder) -> set[str]:
     for study in studies:
         for start in starts_of(study):
             for dataset in study.datasets:
-                for seed in {*study.seeds, study.search.seed}:
+                for seed in {*study.seeds, TUNING_SEED}:
                     try:
                         found.add(starts.key(start, dataset.label, seed))
                     except ValueError:  # no results yet, or the study asks for a cell that does not exist

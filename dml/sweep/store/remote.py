@@ -244,12 +244,6 @@ class Remote:
         for name in there.keys() - files.keys():
             self.delete_file(f"{target}/{name}")
 
-    def delete(self, target: str) -> None:
-        """Delete a folder. Does nothing if it does not exist."""
-        path = f"{self._root}/{target}"
-        if self._try(lambda: self._files.get_file_info(path)).type == fs.FileType.Directory:
-            self._try(lambda: self._files.delete_dir(path))
-
     def delete_file(self, name: str) -> None:
         """Delete a file. Does nothing if it does not exist."""
 

@@ -2,8 +2,7 @@
 
 The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
 whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
-stored, so the next run retries them. `paused.json` is what a trial had reached when a search paused it; its checkpoint
-is beside it. A lock prevents two workers from running the same trial.
+stored, so the next run retries them. A lock prevents two workers from running the same trial.
 
 With a storage, a worker copies a trial's files there after each evaluation, and a trial counts as finished once the
 storage has its outcome. What a node finished while the storage was away is copied by the next sweep on that node.
@@ -23,10 +22,8 @@ from typing import Any
 from dml.files import Locked, locked, read_json, write_text
 from dml.sweep.store.remote import Remote
 
-FINISHED, FAILED, PRUNED, PAUSED = "finished", "failed", "pruned", "paused"
+FINISHED, FAILED = "finished", "failed"
 OUTCOMES = ("result.json", "failed.json")
-PAUSED_FILE = "paused.json"
-CHECKPOINTS = "checkpoint"
 TRIALS = "trials"
 READERS = 16  # threads that read records of the storage
 
@@ -46,10 +43,6 @@ class Outcome:
     errno: int = 0  # of an OSError
     started: str = ""  # ISO 8601, UTC
     host: str = ""
-
-    def evaluated(self, steps: int | None) -> bool:
-        """Whether the curve has a point after so many steps."""
-        return any(step == steps for step, _ in self.curve)
 
 
 class TrialStore:
@@ -100,18 +93,6 @@ class TrialStore:
         stored = next((Outcome(**content) for content in contents if content is not None), None)
         return stored or self._snapshot_outcomes.get(key[: self._digits])
 
-    def reached(self, key: str, steps: int | None) -> Outcome | None:
-        """The stored outcome of a trial that pauses after so many steps (None: it does not); None if it is not there.
-
-        A trial that reached this step and failed later counts as paused.
-        """
-        stored = self.read(key)
-        if steps is None or (stored is not None and stored.status == FINISHED):
-            return stored
-        content = self._content(key, PAUSED_FILE)
-        paused = None if content is None else Outcome(**content)
-        return paused if paused is not None and paused.evaluated(steps) else stored
-
     def begin(self, key: str, record: str) -> None:
         """Write a trial's `spec.json`: the JSON whose digest is its key."""
         path = self.folder(key) / "spec.json"
@@ -136,18 +117,9 @@ class TrialStore:
 
     def write(self, key: str, outcome: Outcome) -> None:
         """Store an outcome atomically, unless it is not lasting."""
-        if not outcome.lasting or outcome.status == PRUNED:
-            return
-        name = {FINISHED: "result.json", PAUSED: PAUSED_FILE}.get(outcome.status, "failed.json")
-        write_text(self.folder(key) / name, json.dumps(asdict(outcome)))
-        if outcome.status == FINISHED:
-            (self.folder(key) / PAUSED_FILE).unlink(missing_ok=True)
-
-    def drop_checkpoints(self, key: str) -> None:
-        """Delete the checkpoints of a trial that was paused and not promoted, unless a worker runs it."""
-        with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
-            shutil.rmtree(self.folder(key) / CHECKPOINTS, ignore_errors=True)
-            self.delete_remote(key, CHECKPOINTS)
+        if outcome.lasting:
+            name = "result.json" if outcome.status == FINISHED else "failed.json"
+            write_text(self.folder(key) / name, json.dumps(asdict(outcome)))
 
     def pull(self, key: str) -> None:
         """Copy a trial's files from the storage, if it has any."""
@@ -181,11 +153,6 @@ class TrialStore:
             shutil.rmtree(half, ignore_errors=True)
             self.remote.pull(f"{TRIALS}/{key}/{name}", half)
             half.rename(self.folder(key) / name)
-
-    def delete_remote(self, key: str, name: str) -> None:
-        """Delete a folder of a trial in the storage, if there is one."""
-        if self.remote is not None:
-            self.remote.delete(f"{TRIALS}/{key}/{name}")
 
     def _content(self, key: str, name: str) -> Any:
         """A JSON file of a trial, here or in the listed storage; None if it is missing or damaged."""

@@ -233,11 +233,11 @@ def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[
     network = _network(work.backbone, weights, "cpu")
     shape = (int(network.features),) if work.block is None else stored_shape(training, packed.manifest)  # type: ignore[arg-type]
     if not array.is_file():
-        what = "the features (`frozen_precision: float16` halves them)"
+        what = "the features"
         if work.block is not None:
             what = (
-                f"the activations before {work.block!r} ({_sizes(shape)} an image): a higher block, fewer `views` or "
-                "`frozen_precision: float16` take less"
+                f"the activations before {work.block!r} ({_sizes(shape)} an image): a higher block or fewer `views` "
+                "take less"
             )
         stored = np.dtype(training.frozen_precision)
         check_space(work.folder, len(packed.images) * math.prod(shape) * stored.itemsize, what)
@@ -270,8 +270,7 @@ def _check_finite(values: np.ndarray, packed: Packed, rows: np.ndarray, what: st
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         path = packed.index["path"].iloc[int(rows[bad][0])]
-        hint = "; `frozen_precision: float32` has a larger range" if values.dtype == np.float16 else ""
-        raise ValueError(f"the backbone's {what} of {path} are infinite or NaN{hint}")
+        raise ValueError(f"the backbone's {what} of {path} are infinite or NaN, or larger than {values.dtype} holds")
 
 
 def _write(path: Path, offset: int, values: np.ndarray) -> None:

@@ -78,9 +78,8 @@ def image_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[in
 
 def describe_head(training: TrainingSpec) -> dict[str, Any]:
     """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
-    changed = {} if training.head == TrainingSpec.head else {"head": training.head}
     normalizes = {training.head_start, training.head_refit} & {*NORMALIZED, free.KIND} and not training.layers
-    return {**changed, **({"head_normalize": True} if normalizes else {})}
+    return {"head_normalize": True} if normalizes else {}
 
 
 def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from functools import cache
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report import figures, reference_values
+from dml.report import figures
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
-from dml.report.sections import TheoryVerdict
+from dml.report.sections import TheoryVerdict, reference_values
 from papers.eps.theory import stability
 from papers.verdict_statements import stated
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.miners import skew
 from dml.report import figures
 from dml.report.figures import PercentTicks, Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
+from papers.noise.theory import skew
 
 ETAS, GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 CLASSES = 10  # of the finite case

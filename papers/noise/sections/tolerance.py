@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.miners import skew
 from dml.report import figures
 from dml.report.figures import PercentTicks, Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
+from papers.noise.theory import skew
 from papers.noise.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
 from papers.verdict_statements import stated
 

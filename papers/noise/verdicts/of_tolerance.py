@@ -6,9 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from dml.miners import skew
 from dml.report.sections import TheoryVerdict
-from papers.noise.theory import unhinged
+from papers.noise.theory import skew, unhinged
 
 CLASSES = (2, 3, 10, 100, 1000, 11318)  # the last: those of Stanford Online Products
 TRIED, SAMPLES = 5, 3  # classes and samples in each, for the descents

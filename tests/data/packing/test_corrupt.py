@@ -45,19 +45,6 @@ def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp
     assert lines[-1].endswith("1 image packed, 1 skipped: none.png (the file is missing)")
 
 
-def test_images_of_several_sizes_need_resize(tmp_path):
-    images = [*arrays(2), *arrays(1, shape=(7, 5))]
-    with pytest.raises(DataError, match=r"several sizes \(000 is 6 x 5, 002 is 7 x 5\): set `resize`"):
-        pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
-    assert pack(Made(images), tmp_path, tmp_path / "out", 4, report=quiet)["images"] == 3
-
-
-@pytest.mark.parametrize("label", [-1, 1.5, float("nan"), "1", None, True])
-def test_labels_that_are_not_integers_of_at_least_0(label, tmp_path):
-    with pytest.raises(DataError, match=r"row 1 \(001\): fine is .*, expected an integer of at least 0"):
-        pack(Made(arrays(2), [0, label]), tmp_path, tmp_path / "out", report=quiet)
-
-
 def test_copies_and_classes_without_an_image_are_in_the_manifest(tmp_path):
     """Rows are those of the packed array. Files may differ whose pixels do not."""
     pixels, paths = arrays(4), [tmp_path / f"{number}.{kind}" for number, kind in enumerate("pbpppb")]

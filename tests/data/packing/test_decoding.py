@@ -49,21 +49,9 @@ def test_pixels_without_a_fixed_range(array):
         decode(encoded(Image.fromarray(array), "TIFF"), 1)
 
 
-def test_signed_pixels_have_no_fixed_range():
-    with pytest.raises(CorruptImage, match="no fixed range"):
-        decode(tiff_of_signed_pixels(), 1)
-
-
 def test_sixteen_bit_ppm():
     content = b"P5 2 1 65535 " + struct.pack(">2H", 257, 65535)
     assert grey(content).tolist() == [[1, 255]]
-
-
-def tiff_of_signed_pixels():
-    """A grey TIFF of 1 x 1 pixel of 16 bits with a sign (SampleFormat 2)."""
-    tags = ((256, 1), (257, 1), (258, 16), (259, 1), (262, 1), (273, 8), (277, 1), (278, 1), (279, 2), (339, 2))
-    entries = b"".join(struct.pack("<2H2I", tag, 3, 1, value) for tag, value in tags)
-    return b"II*\0" + struct.pack("<I", 10) + struct.pack("<h", 7) + struct.pack("<H", len(tags)) + entries + bytes(4)
 
 
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
@@ -106,8 +94,6 @@ def test_a_palette_with_transparency(transparency):
     [
         (np.array([[[255, 0, 0], [255, 0, 1]]], np.uint8), (255, 0, 0), [[255] * 3, [255, 0, 1]]),
         (np.array([[7, 8]], np.uint8), 7, [255, 8]),
-        (np.array([[700, 60000]], np.uint16), 700, [255, 233]),
-        (np.array([[False, True]]), 0, [255, 255]),
     ],
 )
 def test_one_transparent_colour_of_a_png(array, clear, expected):
@@ -116,28 +102,7 @@ def test_one_transparent_colour_of_a_png(array, clear, expected):
     assert np.asarray(decode(content, array.shape[2] if array.ndim == 3 else 1))[0].tolist() == expected
     again = encoded(Image.fromarray(array), "PNG", transparency=(1, 2, 3) if array.ndim == 3 else 1)
     opaque = encoded(Image.fromarray(array), "PNG")
-    if array.dtype != bool:
-        np.testing.assert_array_equal(colour(again), colour(opaque))
-
-
-@pytest.mark.parametrize(
-    ("bits", "kind", "row", "clear", "expected"),
-    [
-        (2, 0, b"\xd0", (3,), [[255] * 3, [85] * 3]),
-        (4, 0, b"\x3f", (3,), [[255] * 3, [255] * 3]),
-        (4, 0, b"\x31", (3,), [[255] * 3, [17] * 3]),
-        (16, 2, struct.pack(">6H", 255, 0, 0, 65535, 0, 0), (255, 0, 0), [[0] * 3, [255, 0, 0]]),
-    ],
-)
-def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, clear, expected):
-    """Pillow drops the low byte of 16-bit channels before they can be compared, so those colours are kept."""
-    chunks = (
-        (b"IHDR", struct.pack(">2I5B", 2, 1, bits, kind, 0, 0, 0)),
-        (b"tRNS", struct.pack(f">{len(clear)}H", *clear)),
-        (b"IDAT", zlib.compress(b"\0" + row)),
-        (b"IEND", b""),
-    )
-    assert colour(png(chunks))[0].tolist() == expected
+    np.testing.assert_array_equal(colour(again), colour(opaque))
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
@@ -169,14 +134,6 @@ CORNERS = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
-@pytest.mark.parametrize("exif", [b"Exif\0\0broken", b"Exif\0\0II*\0\xff\xff\xff\xff", b""])
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
-def test_broken_exif_turns_nothing(form, exif):
-    content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
-    assert header(content)[:2] == colour(content).shape[:2] == (4, 8)
-
-
 def test_the_header_of_a_png_is_read_without_its_pixels():
     """EXIF behind the pixels of a PNG is ignored: to look for it would decode every image twice."""
     exif = Image.Exif()
@@ -196,16 +153,6 @@ def chunks_of(content):
         place += 12 + size
 
 
-def test_reasons_are_the_same_everywhere(tmp_path):
-    """No paths and no memory addresses: a manifest that lists reasons has the same bytes on every machine."""
-    (tmp_path / "a.jpg").write_bytes(b"not an image")
-    for image in (b"not an image", tmp_path / "a.jpg"):
-        with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image$"):
-            header(image)
-    with pytest.raises(CorruptImage, match=r"^the file is missing$"):
-        header(tmp_path / "none.jpg")
-
-
 @pytest.mark.parametrize("form", ["EPS", "PDF", "TGA"])
 def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
     """Pillow decodes EPS with Ghostscript, an interpreter of programs, whatever a file's name ends with."""
@@ -216,13 +163,6 @@ def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
         for read in (header, lambda image: decode(image, 3)):
             with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image$"):
                 read(image)
-
-
-@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "DIB", "PPM", "TIFF", "WEBP", "JPEG2000", "MPO"])
-def test_formats_of_photographs_are_read(form):
-    pixels = colour(encoded(Image.new("RGB", (8, 4), (200, 10, 10)), form))
-    assert pixels.shape == (4, 8, 3)
-    assert np.abs(pixels.astype(int) - (200, 10, 10)).max() < 8
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])

@@ -108,16 +108,6 @@ def test_a_killed_process_leaves_nothing_that_looks_complete_and_the_next_one_cl
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
 
 
-def test_the_disk_fills_while_writing(tmp_path, monkeypatch):
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(PackWriter, "write", full)
-    with pytest.raises(DataError, match="no space left on the disk"):
-        pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
-    assert {path.name for path in tmp_path.iterdir()} == {"out.lock"}
-
-
 def test_two_at_once_pack_once(tmp_path):
     class Slow(Made):
         def images(self, raw):

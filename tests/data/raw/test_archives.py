@@ -1,7 +1,6 @@
 """Hostile and broken archives: one clear error, and no files left behind."""
 
 import errno
-import gzip
 import io
 import stat
 import tarfile
@@ -75,50 +74,19 @@ def test_all_is_unpacked(archive, folder):
     assert contents(folder) == GOOD | {"before.txt": b"before"}
 
 
-def test_unpacking_again_replaces(archive, folder):
-    extract(make(archive, GOOD), folder)
-    (folder / "birds" / "stale.txt").write_text("x")
-    extract(make(archive, GOOD), folder)
-    assert contents(folder) == GOOD | {"before.txt": b"before"}
-
-
-@pytest.mark.parametrize("name", ["../evil.txt", "birds/../../evil.txt", "/tmp/evil-dml.txt", "..\\evil.txt", "C:\\x"])
+@pytest.mark.parametrize("name", ["../evil.txt", "birds/../../evil.txt"])
 def test_paths_out_of_the_folder(name, archive, folder):
-    refused(make(archive, GOOD | {name: b"evil"}), folder, "outside of the folder")
+    refused(make(archive, GOOD | {name: b"evil"}), folder, "outside")
 
 
-@pytest.mark.parametrize("suffix", [".zip", ".tgz"])
-@pytest.mark.parametrize("name", ["", "."])
-def test_a_file_without_a_name(name, suffix, tmp_path, folder):
-    path = tmp_path / f"archive{suffix}"
-    if suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as file, file.open(zipfile.ZipInfo(name), "w") as member:
-            member.write(b"?")
-    else:
-        make(path, {name: b"?"})
-    refused(path, folder, f"refused: the member '{name}' is a file without a name")
-
-
-def test_the_folder_itself_may_be_a_member(tmp_path, folder):
-    """As `tar -c .` writes it."""
-    path = tmp_path / "archive.tgz"
-    with tarfile.open(path, "w:gz") as file:
-        root = tarfile.TarInfo("./")
-        root.type = tarfile.DIRTYPE
-        file.addfile(root)
-        file.addfile(tarfile.TarInfo("./a.txt"))
-    assert extract(path, folder) == [folder / "a.txt"]
-
-
-@pytest.mark.parametrize("target", ["../../etc", "/etc/passwd", "birds"])
 @pytest.mark.parametrize("kind", ["symlink", "hardlink"])
-def test_links(target, kind, archive, folder):
-    refused(make(archive, GOOD, [("birds/link", target, kind)]), folder, "is a link or a device")
+def test_links_out_of_the_folder(kind, tmp_path, folder):
+    refused(make(tmp_path / "a.tar", GOOD, [("birds/link", "../../etc", kind)]), folder, "refused: .*outside")
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device"])
 def test_devices_and_pipes(kind, tmp_path, folder):
-    refused(make(tmp_path / "a.tar", GOOD, [("birds/pipe", "", kind)]), folder, "is a link or a device")
+    refused(make(tmp_path / "a.tar", GOOD, [("birds/pipe", "", kind)]), folder, "refused: .*special file")
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])
@@ -136,12 +104,6 @@ def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
     real, said = (8 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(real, said))
     refused(path, folder, "decompression bomb|truncated or corrupt")
-
-
-def test_a_bomb_within_the_ratio_but_too_large(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(archives, "MAX_BYTES", 500)
-    monkeypatch.setattr(archives, "SLACK", 100)
-    refused(make(tmp_path / "large.zip", GOOD), folder, "refused")
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
@@ -183,52 +145,11 @@ def test_a_damaged_header_is_not_the_end_of_a_tar(tmp_path, folder):
     refused(path, folder, "truncated or corrupt.*bad checksum at byte")
 
 
-def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(archives, "SLACK", 2**20)
-    path = make(tmp_path / "a.tar", GOOD)
-    packed = tmp_path / "a.tgz"
-    packed.write_bytes(gzip.compress(path.read_bytes() + bytes(8 * 2**20)))
-    path.unlink()
-    refused(packed, folder, "decompression bomb")
-
-
-def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("noise", bytes(range(256)) * 40)
-    content = bytearray(path.read_bytes())
-    content[60] ^= 0xFF
-    path.write_bytes(content)
-    refused(path, folder, "truncated or corrupt")
-
-
-def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
-    path = make(tmp_path / "a.zip", {"a.txt": b"a" * 1000})
-    deflate, deflate64 = (8).to_bytes(2, "little"), (9).to_bytes(2, "little")
-    content = bytearray(path.read_bytes())
-    for place in (8, content.index(b"PK\1\2") + 10):
-        assert content[place : place + 2] == deflate
-        content[place : place + 2] = deflate64
-    path.write_bytes(content)
-    refused(path, folder, "method is not supported.*repack")
-
-
-def test_a_zip_whose_names_are_not_utf8(tmp_path, folder):
-    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
-    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
-    refused(path, folder, "truncated or corrupt")
-
-
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])
-@pytest.mark.parametrize("what", ["in all", "for its size"])
-def test_too_many_members(what, suffix, tmp_path, folder, monkeypatch):
-    path = make(tmp_path / f"a{suffix}", {f"{number}": b"" for number in range(300)})
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 200 if what == "in all" else 2_000_000)
-    monkeypatch.setattr(archives, "FEW_MEMBERS", 1000 if what == "in all" else 200)
-    monkeypatch.setattr(archives, "MEMBER_BYTES", 1000)
-    refused(path, folder, r"refused: more than 200 members in \d+ bytes")
-    monkeypatch.undo()
-    extract(path, folder)
+def test_very_many_empty_members_are_a_bomb(suffix, tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "SLACK", 2**15)
+    monkeypatch.setattr(archives, "MAX_RATIO", 1)
+    refused(make(tmp_path / f"a{suffix}", {f"{number}": b"" for number in range(300)}), folder, "decompression bomb")
 
 
 def test_neither_zip_nor_tar(tmp_path, folder):
@@ -243,5 +164,5 @@ def test_the_disk_fills_while_unpacking(archive, folder, monkeypatch):
     def full(*arguments, **keywords):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archives, "_copy", full)
+    monkeypatch.setattr(archives, "_unpacked", full)
     refused(archive, folder, "no space left")

@@ -13,7 +13,7 @@ from small_archives import quiet
 
 from dml.data import DataError
 from dml.data.packing import check_content, content_digest, opening
-from dml.data.raw import Archive, download, fetch
+from dml.data.raw import Archive, fetch
 from dml.data.sources._files import SourceDefaults
 
 
@@ -70,12 +70,6 @@ def test_public_download(server, tmp_path):
     }
 
 
-def test_the_second_url_where_the_first_has_nothing(server, tmp_path):
-    server.files["/second.zip"] = CONTENT
-    fetched(Toys(f"{server.url}/first.zip", f"{server.url}/second.zip", md5=md5(CONTENT)), tmp_path / "raw")
-    assert [path for path, _ in server.requests] == ["/first.zip", "/second.zip"]
-
-
 def test_a_wrong_checksum_is_an_error_that_leaves_nothing(server, tmp_path):
     server.files["/toys.zip"] = archive_of([1, 2, 3])
     with pytest.raises(DataError) as raised:
@@ -126,24 +120,6 @@ def test_a_mirror_by_url(server, tmp_path, monkeypatch):
     assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
 
 
-def test_a_mirror_without_the_file_is_skipped(server, tmp_path, monkeypatch):
-    server.files["/toys.zip"] = CONTENT
-    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
-    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
-    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip", "/toys.zip"]
-
-
-@pytest.mark.parametrize("mirror", ["://", "http://host:port", "http://[::1", "gopher://host", "http://a b"])
-def test_a_mirror_that_is_not_a_url_is_skipped(mirror, server, tmp_path, monkeypatch):
-    server.files["/toys.zip"] = CONTENT
-    monkeypatch.setenv("DML_MIRROR", mirror)
-    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
-    with pytest.raises(DataError) as raised:
-        fetched(Toys(), tmp_path / "other")
-    assert f"{mirror.rstrip('/')}/toys/toys.zip (DML_MIRROR): " in str(raised.value)
-    assert "attempts" not in str(raised.value)
-
-
 @pytest.fixture
 def mirrored(tmp_path, monkeypatch):
     """Puts an archive into a mirror folder."""
@@ -188,13 +164,6 @@ def test_a_mirror_with_other_content_is_refused_and_deleted(values, match, tmp_p
     fetched(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw")
 
 
-def test_a_mirrors_truncated_archive(tmp_path, mirrored):
-    mirrored(CONTENT[:200])
-    with pytest.raises(DataError, match=r"toys\.zip: .*truncated"):
-        fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
-    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
-
-
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, KeyboardInterrupt])
 def test_a_doubtful_archive_is_deleted_after_any_error(error, tmp_path, mirrored, monkeypatch):
     """In `raw` it would count as put there by hand, and a repaired mirror would never be read."""
@@ -213,19 +182,6 @@ def test_a_doubtful_archive_is_deleted_after_any_error(error, tmp_path, mirrored
     assert (tmp_path / "raw" / "toys.zip").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("error", [DataError, KeyboardInterrupt])
-def test_an_archive_that_has_its_checksum_stays(error, tmp_path, mirrored, monkeypatch):
-    mirrored(CONTENT)
-
-    def broken(*arguments):
-        raise error
-
-    monkeypatch.setattr(download, "extract", broken)
-    with pytest.raises(error):
-        fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
-    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock", "toys.zip"}
-
-
 def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "toys.zip").write_bytes(CONTENT)
@@ -237,16 +193,6 @@ def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
     with pytest.raises(DataError, match="expected 3"):
         fetched(Toys(md5=md5(CONTENT)), tmp_path / "other")
     assert (tmp_path / "other" / "toys.zip").is_file()
-
-
-def test_an_unpacked_folder_that_was_deleted_is_made_again(tmp_path, mirrored):
-    mirrored(CONTENT)
-    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
-    for path in (tmp_path / "raw" / "toys").iterdir():
-        path.unlink()
-    (tmp_path / "raw" / "toys").rmdir()
-    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
-    assert (tmp_path / "raw" / "toys" / "0.png").is_file()
 
 
 def test_two_downloads_at_once_fetch_once(server, tmp_path):

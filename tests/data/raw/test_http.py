@@ -47,15 +47,6 @@ def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
-def test_a_part_file_that_is_the_whole_file_is_not_fetched_again(server, tmp_path):
-    server.files["/a.zip"], server.says_size = bytes(range(256)), True
-    (tmp_path / "a.zip.part").write_bytes(bytes(range(256)))
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert (tmp_path / "a.zip").read_bytes() == bytes(range(256))
-    assert server.requests == [("/a.zip", "bytes=256-")]
-    assert not (tmp_path / "a.zip.part").exists()
-
-
 def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
     server.files["/a.zip"], server.says_size = b"short", True
     (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
@@ -138,18 +129,3 @@ def test_five_interruptions_keep_what_came(server, tmp_path):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert not (tmp_path / "a.zip").exists()
     assert (tmp_path / "a.zip.part").stat().st_size == 5000
-
-
-def test_404_is_not_retried(server, tmp_path):
-    with pytest.raises(Unavailable, match="HTTP 404"):
-        get(f"{server.url}/none.zip", tmp_path / "a.zip", quiet)
-    assert len(server.requests) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("status", [503, 429, 408])
-def test_a_failing_server_is_retried(status, server, tmp_path):
-    server.status = status
-    with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
-        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert len(server.requests) == 5

@@ -34,24 +34,6 @@ def touch(root, *paths):
     return root
 
 
-ODD = ("d/0.heic", "d/1.HEIC", "e/0", "e/1", "f/0.jpg_large", "a/notes.txt", "a/line\nbreak.\x1b")
-HIDDEN = (".DS_Store", "Thumbs.db", "a/desktop.ini", "a/._0.jpg", "a/@eaDir/0.jpg/T.jpg", ".thumbnails/0.jpg")
-
-
-def test_endings_and_empty_folders_are_counted(without_heic, tmp_path):
-    (tmp_path / "g/deeper").mkdir(parents=True)
-    found = image_files(touch(tmp_path, "a/0.png", "a/1.JPG", "b/0.tif", "c/deep/0.JFIF", *ODD, *HIDDEN))
-    assert [path.relative_to(tmp_path).as_posix() for path in found.paths] == [
-        *("a/0.png", "a/1.JPG", "b/0.tif", "c/deep/0.JFIF")
-    ]
-    endings, folders = found.left_out.split(". ")
-    assert endings.startswith("7 files are left out")
-    assert "2 .heic (pip install 'noisy-dml[heic]' reads them), 2 without an ending, 1 " in endings
-    assert "1 .jpg_large" in endings
-    assert "1 .\\x1b" in endings
-    assert folders == "4 folders without an image: d, e, f, g"
-
-
 def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
     root = touch(tmp_path, "a/0.png", "b/0.png", "c/0.heic")
     said = image_files(root).left_out

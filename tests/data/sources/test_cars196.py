@@ -67,12 +67,6 @@ def test_malformed_raw_files(case, tmp_path, monkeypatch):
     check_malformed("cars196", make, MALFORMED[case], tmp_path, monkeypatch)
 
 
-def test_annotations_that_are_not_structs(tmp_path, monkeypatch):
-    name = "cars_test_annos_withlabels.mat"
-    damage = rewritten(name, lambda: matfile(annotations=np.arange(3.0))), rf"{name}: expected annotations"
-    check_malformed("cars196", make_separate, damage, tmp_path, monkeypatch)
-
-
 def test_a_damaged_mat_file(tmp_path):
     (tmp_path / "cars_annos.mat").write_bytes(b"MATLAB 5.0 no more")
     with pytest.raises(DataError, match=r"cars_annos\.mat: truncated"):

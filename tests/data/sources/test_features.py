@@ -1,7 +1,5 @@
 """Vectors that a user already has: the kinds of files, the labels, and what is wrong with them."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,6 @@ from small_archives import Small, quiet
 from dml.data import DataError
 from dml.data.packing import of_vectors, open_packed, pack
 from dml.data.sources import Features
-from dml.data.sources._table import has_vectors, read_vectors
 
 FINE = ("wren", "wren", "owl", "owl", "jay", "jay")
 
@@ -86,32 +83,6 @@ def test_the_digest_is_that_of_vectors_and_labels(source, tmp_path):
     assert pack(source(), tmp_path, tmp_path / "d", report=quiet)["digest"] == first
 
 
-def test_columns_may_have_other_names(source, tmp_path):
-    table = pd.DataFrame(
-        {"label": FINE, "fine": "x", "set": ["Train", "TRAINING", "val", "Val", "valid", "validation"]}
-    )
-    made, lines = source(table=table, columns={"fine": "label", "split": "set"}), []
-    made.download(tmp_path, lines.append)
-    assert lines[1] == f"features: {tmp_path}/labels.csv: columns that are not used: fine"
-    assert lines[2] == "features: 1 class trains; validation has 2 other classes: its scores are `test`"
-    found = packed(made, tmp_path)
-    assert found.index["fine_name"].tolist() == list(FINE)
-    assert made.roles(found.index).tolist() == ["train", "train", "test", "test", "test", "test"]
-    assert made.options["columns"] == {"fine": "label", "split": "set"}
-    assert "columns" not in source().options  # so that data that were packed before the option existed stay
-
-
-def test_rewritten_files_are_packed_again(source, tmp_path):
-    made, lines = source(), []
-    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
-    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
-    assert "packed already (6 images)" in lines[-1]
-    np.save(tmp_path / "x.npy", vectors() + 1)
-    os.utime(tmp_path / "x.npy", ns=(1, 1))
-    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
-    assert "6 images packed" in lines[-1]
-
-
 def test_labels_and_roles_of_the_table(source, tmp_path):
     table = pd.DataFrame({"fine": FINE, "coarse": ["a", "a", "b", "b", "b", "b"]})
     made = source(table=table, disjoint="coarse")
@@ -182,24 +153,3 @@ def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
             Features(str(tmp_path / file), table).download(tmp_path, quiet)
     with pytest.raises(DataError, match=r"table is '.*none\.csv', which is not a file"):
         Features(str(tmp_path / "x.npy"), str(tmp_path / "none.csv")).download(tmp_path, quiet)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("path,label,width,height\na.jpg,x,30,40\n", False),
-        ("path,label\na.wav,x\n", False),
-        ("path,label,0,1\na.wav,x,0.5,1\n", True),
-        ("a,b,label\n0.5,1,3\n", True),
-    ],
-)
-def test_a_table_of_images_is_told_from_vectors(tmp_path, text, expected):
-    (tmp_path / "t.csv").write_text(text)
-    assert has_vectors(tmp_path / "t.csv") is expected
-
-
-def test_a_column_of_lists_is_vectors_whatever_is_beside_it(tmp_path):
-    table = pd.DataFrame({"path": ["a.jpg"] * 2, "size": [3, 4], "vector": [[0.5, 1.0], [2.0, 3.0]]})
-    table.to_parquet(tmp_path / "t.parquet")
-    assert has_vectors(tmp_path / "t.parquet")
-    assert read_vectors(tmp_path / "t.parquet").tolist() == [[0.5, 1.0], [2.0, 3.0]]

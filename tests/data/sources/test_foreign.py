@@ -54,14 +54,3 @@ def test_a_missing_member_is_named(member, package):
     package(Partial=type("Partial", (), kept))
     with pytest.raises(ValueError, match=rf"source 'elsewhere.Partial' lacks {member}, .*dml\.protocols\.Source"):
         sources.build("elsewhere.Partial")
-
-
-def test_members_that_the_constructor_sets_are_checked_on_the_object(package):
-    class Late(Complete):
-        def __init__(self, size=1):
-            self.counts = {"all": {"images": size}}
-
-    package(Late=Late)
-    assert sources.build("elsewhere.Late", size=7).counts == {"all": {"images": 7}}
-    with pytest.raises(ValueError, match="unknown setting 'sise'; did you mean 'size'"):
-        sources.build("elsewhere.Late", sise=7)

@@ -127,21 +127,6 @@ def test_mistakes_in_a_file_of_given_labels(tmp_path, monkeypatch, wrong, messag
         cifar(wrong, tmp_path, monkeypatch)
 
 
-def test_a_missing_file_is_found_before_anything_is_downloaded(tmp_path):
-    with pytest.raises(DataError, match="expected a CSV with the columns index, noisy_fine, noisy_coarse"):
-        sources.build("cifar100", given="nowhere.csv").download(tmp_path)
-
-
-def test_a_class_that_was_given_to_no_image():
-    source = sources.build("cifar100", complete=False)
-    index = pd.DataFrame({"index": range(4), "fine": [0, 1, 0, 99], "coarse": 0, "part": ["train"] * 3 + ["test"]})
-    index["given_fine"], index["given_coarse"] = [0, 0, 0, -1], [0, 0, 0, -1]
-    with pytest.raises(
-        ValueError, match=r"1 training classes have no image with their label as given, among them \[1\]"
-    ):
-        splits.make(index, source)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "cifar100n").is_dir(), reason="needs ../shared/data/cifar100n")
 def test_the_rates_of_the_real_file():

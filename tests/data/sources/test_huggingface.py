@@ -1,7 +1,6 @@
 """Datasets of the library `datasets`, on disk in each of its forms: columns, splits, and what is wrong with them."""
 
 import io
-import re
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ from small_archives import Row, Small, quiet
 
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack
-from dml.data.sources import Huggingface, _hub
-from dml.data.sources._hub import numbered
+from dml.data.sources import Huggingface
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
 
@@ -131,110 +129,34 @@ def test_images_as_bytes_paths_and_arrays(tmp_path):
         read(Huggingface(str(tmp_path / "wrong")), tmp_path / "of wrong")
 
 
-def test_labels_that_are_missing(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    part = table("ant", "bee")
-    unlabelled = datasets.Dataset.from_dict({"image": part["image"][:], "label": [-1] * 4}, features=part.features)
-    save({"train": part, "test": unlabelled}, tmp_path / "own", "save_to_disk")
-    with pytest.raises(DataError, match=r"test: row 0: label is missing, as in 4 of 4 rows: leave this split out"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
-
-
 def write(folder, *names):
-    """Files of a dataset, two images each where it is a table, each called as its own class."""
+    """Parquet files of two images each, each called as its own class."""
     for number, name in enumerate(names):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pixels = Image.new("RGB", (8, 8), (number,) * 3)
         content = io.BytesIO()
-        pixels.save(content, "png")
-        table = pd.DataFrame({"image": [{"bytes": content.getvalue()}] * 2, "label": [number, number]})
-        if path.suffix == ".parquet":
-            table.to_parquet(path)
-        elif path.suffix in (".csv", ".jsonl"):
-            table = table.assign(image="images/0.png")
-            table.to_csv(path) if path.suffix == ".csv" else table.to_json(path, orient="records", lines=True)
-        else:
-            path.write_bytes(content.getvalue() if path.suffix == ".png" else b"")
+        Image.new("RGB", (8, 8), (number,) * 3).save(content, "png")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame({"image": [{"bytes": content.getvalue()}] * 2, "label": [number] * 2}).to_parquet(folder / name)
     return Huggingface(str(folder))
 
 
-def classes(*folders, files=("0.png", "1.png")):
-    return [f"{folder}/{name}" for folder in folders for name in files]
-
-
 @pytest.mark.parametrize(
-    ("names", "left_out", "splits"),
+    ("names", "parts"),
     [
-        ([*classes("a", "b", "c"), "a/test.png", "b/test.png"], "6 of 8 files .*test: 2.*: a/0.png", "test"),
-        (
-            [*classes("train/a", "train/b", "test/a", "test/b", "more/a")],
-            "2 of 10 files .*: more/a/0.png",
-            "train, test",
-        ),
-        (["x/train/0.parquet", "y/test.parquet"], "1 of 2 files .*: y/test.parquet", "train"),
-        (["birds.parquet", "test.parquet"], "1 of 2 files .*test: 1.*: birds.parquet", "test"),
-        (["dev_set.csv", "train.csv", "rest.csv"], "1 of 3 files .*: rest.csv", "train, validation"),
-        (["eval.jsonl", "a/b/c.jsonl"], "1 of 2 files .*: a/b/c.jsonl", "test"),
-        (["data/train-00000-of-00001.parquet", "more.parquet"], "1 of 2 files .*: more.parquet", "train"),
-        (["a.parquet", "b.csv"], "1 of 2 files .*: b.csv", "train"),
-        (["a.parquet", "B.PARQUET"], "1 of 2 files .*: B.PARQUET", "train"),
+        (["train-00000.parquet", "train-00001.parquet", "val.parquet"], {"train": 4, "validation": 2}),
+        (["x/train/0.parquet", "y/test.parquet"], {"train": 2, "test": 2}),
+        (["a.parquet", "b/C.PARQUET"], {"train": 4}),
     ],
 )
-def test_a_folder_that_would_be_read_in_part_is_refused(names, left_out, splits, tmp_path):
+def test_all_files_of_a_folder_are_read(names, parts, tmp_path):
     pytest.importorskip("datasets")
     source = write(tmp_path / "own", *names)
-    with pytest.raises(DataError, match=rf"{left_out}.*`settings: .splits: \[{splits}\].`"):
-        source.download(tmp_path / "raw", quiet)
-    chosen = Huggingface(source.path, splits=splits.split(", "), label="label")
-    chosen.download(tmp_path / "raw", quiet)
-    assert len(list(chosen._load(tmp_path / "raw"))) == len(splits.split(", "))
-    assert re.search(left_out, chosen.left_out())
+    assert {name: len(part) for name, part in source._load(tmp_path / "raw").items()} == parts
 
 
-@pytest.mark.parametrize(
-    ("names", "count"),
-    [
-        ([*classes("a", "b", "c"), "README.md", "a/.DS_Store", "a/@eaDir/0.png/T.png", ".thumbnails/0.png"], 6),
-        (classes("train/a", "train/b", "val/a", "val/b"), 8),
-        (["train-00000.parquet", "train-00001.parquet", "dev.parquet", "dataset_infos.json"], 6),
-        (["x/train/0.parquet", "y/test/0.parquet"], 4),
-        (["a.parquet", "b/c.parquet"], 4),
-    ],
-)
-def test_a_folder_is_read_whole(names, count, tmp_path):
+def test_a_file_that_says_no_split_among_others_that_do(tmp_path):
     pytest.importorskip("datasets")
-    source = write(tmp_path / "own", *names)
-    if "dataset_infos.json" in names:
-        (tmp_path / "own/dataset_infos.json").write_text("{}")
-    source.download(tmp_path / "raw", quiet)
-    assert len(list(source.images(tmp_path / "raw"))) == count
-    assert source.left_out() == ""
-
-
-def test_images_that_metadata_lacks_are_counted(tmp_path):
-    pytest.importorskip("datasets")
-    source = write(tmp_path / "own", "0.png", "1.png", "2.png")
-    (tmp_path / "own/metadata.csv").write_text("file_name,label\n0.png,a\n1.png,b\n")
-    with pytest.raises(DataError, match="1 of 3 images would be left out"):
-        source.download(tmp_path / "raw", quiet)
-
-
-def test_what_the_folders_readme_chooses_is_read(tmp_path):
-    pytest.importorskip("datasets")
-    source = write(tmp_path / "own", "a.parquet", "b.parquet")
-    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - {split: train, path: a.parquet}\n---\n"
-    (tmp_path / "own/README.md").write_text(card)
-    source.download(tmp_path / "raw", quiet)
-    assert re.match("1 of 2 files .*: b.parquet", source.left_out())
-
-
-def test_datasets_saved_below_another_are_counted(tmp_path):
-    save({"train": table("ant", "bee"), "test": table("cat", "dog")}, tmp_path / "own", "save_to_disk")
-    table("emu").save_to_disk(str(tmp_path / "own/more"))
-    with pytest.raises(DataError, match="1 saved dataset below it would be left out: more"):
-        Huggingface(str(tmp_path / "own")).download(tmp_path / "raw", quiet)
-    Huggingface(str(tmp_path / "own"), splits=["train", "test"]).download(tmp_path / "raw", quiet)
+    with pytest.raises(DataError, match=r"birds\.parquet: its name says no split, and others say"):
+        write(tmp_path / "own", "birds.parquet", "test.parquet").download(tmp_path / "raw", quiet)
 
 
 def test_a_changed_file_is_noticed(tmp_path):
@@ -254,7 +176,7 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
     (tmp_path / "cut/state.json").write_text("{")
     for path, expected in (
         ("/nowhere/at/all", r"path is '/nowhere/at/all', which does not exist \(from "),
-        (str(tmp_path / "empty"), "empty: cannot be read: "),
+        (str(tmp_path / "empty"), "empty: expected a folder that"),
         (str(tmp_path / "cut"), "cut: cannot be read: "),
     ):
         with pytest.raises(DataError, match=expected):
@@ -264,7 +186,6 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
         raise ConnectionError("Couldn't reach 'owner/birds' on the Hub\nand a second line")
 
     monkeypatch.setattr(datasets, "load_dataset", no_network)
-    monkeypatch.setattr(_hub, "unreachable", lambda: None)
     with pytest.raises(DataError) as raised:
         Huggingface("owner/birds").download(tmp_path / "raw", quiet)
     text = str(raised.value)
@@ -284,33 +205,6 @@ def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
         return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(_hub, "unreachable", lambda: None)
     source = Huggingface("owner/birds", config="small", revision="abc")
     source.download(tmp_path, quiet)
     assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
-
-
-def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-    from huggingface_hub import constants
-
-    def load_dataset(path, name, revision, cache_dir):
-        assert datasets.config.HF_HUB_OFFLINE
-        assert constants.HF_HUB_OFFLINE
-        return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(_hub, "unreachable", lambda: "no network")
-    Huggingface("owner/birds").download(tmp_path, quiet)
-
-
-def test_each_split_may_number_its_own_classes():
-    """Train and test have other classes in metric learning, and each loader numbers from 0."""
-    datasets = pytest.importorskip("datasets")
-    parts = {
-        name: datasets.Dataset.from_dict(
-            {"label": [0, 1]}, features=datasets.Features(label=datasets.ClassLabel(names=names))
-        )
-        for name, names in (("train", ["cat", "dog"]), ("test", ["emu", "cat"]))
-    }
-    assert numbered(parts, "label", "here") == ([0, 1, 2, 0], ["cat", "dog", "emu", "cat"])

@@ -2,7 +2,6 @@
 
 import os
 
-import numpy as np
 import pytest
 from PIL import Image
 from small_archives import Row, Small, packed_of
@@ -45,23 +44,6 @@ def test_two_levels(written, tmp_path):
     assert data.images[:, 0, 0, 0].tolist() == [0, 20, 10, 30]
 
 
-@pytest.mark.parametrize("paths", [(), ("1.png",), ("a/1.png", "b/c/2.png"), ("a/b/c/1.png",), ("a/1.png", "2.png")])
-def test_other_depths(paths, written, tmp_path):
-    (tmp_path / "root").mkdir()
-    with pytest.raises(DataError, match=r"expected <class>/<image> or <coarse>/<fine>/<image> throughout, found"):
-        packed_of(Imagefolder(written(*paths) if paths else str(tmp_path / "root")), tmp_path)
-
-
-@pytest.mark.parametrize("path", ["kind\udcff/1.png", "kind/1\udcff.png", "a\udcff/b/1.png"])
-def test_a_name_that_is_not_utf8_is_named(path, written, tmp_path):
-    """As on disks of older cameras. No table, page or study can contain such a name."""
-    source = Imagefolder(written("x/1.png", "y/2.png", path))
-    with pytest.raises(DataError, match=r"\\xff.* is not UTF-8: rename it"):
-        source.fingerprint(tmp_path)
-    with pytest.raises(DataError, match="not UTF-8: rename it"):
-        packed_of(source, tmp_path)
-
-
 def test_classes_are_split_in_the_order_of_their_names(written, tmp_path):
     root = written(*(f"{coarse}/{fine}/{n}.png" for coarse in "abc" for fine in "xy" for n in range(2)))
     index = packed_of(Imagefolder(root), tmp_path).index
@@ -75,13 +57,6 @@ def test_disjoint_in_missing_labels(written, tmp_path):
     index = packed_of(Imagefolder(root), tmp_path).index
     with pytest.raises(DataError, match="no coarse labels"):
         Imagefolder(root, disjoint="coarse").roles(index)
-
-
-def test_no_such_folder_or_table(written, tmp_path):
-    with pytest.raises(DataError, match=r"root is '/nowhere/at/all', which is not a folder"):
-        packed_of(Imagefolder("/nowhere/at/all"), tmp_path)
-    with pytest.raises(DataError, match=r"table is 'none\.csv', which is not a file"):
-        packed_of(Imagefolder(written("a/x.png"), table="none.csv"), tmp_path)
 
 
 def test_a_changed_folder_is_packed_again(written, tmp_path):
@@ -99,14 +74,6 @@ def test_a_changed_folder_is_packed_again(written, tmp_path):
     lines = []
     pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
     assert "packed already" in lines[0]
-
-
-def test_links_are_followed(written, tmp_path):
-    source = Imagefolder(written("a/1.png", "b/2.png"))
-    (tmp_path / "root" / "c").symlink_to(tmp_path / "root" / "b")
-    data = packed_of(source, tmp_path, resize=4)
-    assert data.index["fine"].tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
 
 
 def test_links_that_lead_back_are_named(written, tmp_path):

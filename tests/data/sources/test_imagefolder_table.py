@@ -1,6 +1,5 @@
 """A user's own images in a table: its columns, its labels, its rows, and what is wrong with them."""
 
-import csv
 import hashlib
 import re
 
@@ -9,7 +8,6 @@ import pytest
 from small_archives import packed_of
 
 from dml.data import DataError
-from dml.data.packing import open_packed, pack
 from dml.data.sources import Imagefolder
 
 NOT_LABELS = (-1.0, 2.5, float("nan"), float("inf"), 1e30)
@@ -47,50 +45,6 @@ def test_a_table(suffix, written, tmp_path):
     assert data.index["coarse_name"].tolist() == ["wild", "tame", "tame"]
     assert data.index["camera"].tolist() == [0, 1, 2]
     assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
-
-
-@pytest.mark.parametrize(
-    ("fine", "coarse", "said"),
-    [
-        (["a", " a", "A", "b"], "xxxx", "' a', 'A', 'a'"),
-        (["sea lion", "sealion", "B", "b"], "xxxx", "'B', 'b'; 'sea lion', 'sealion'"),
-        (["a", "b", "c", "d"], "xyXz", "'X', 'x'"),
-        (["a", "b", "c", "d"], "xyzz", ""),
-    ],
-)
-def test_class_names_that_differ_only_in_spaces_or_case_are_reported(fine, coarse, said, written, tmp_path):
-    paths = ["0.png", "1.png", "2.png", "3.png"]
-    table = write_table(tmp_path, ".csv", {"path": paths, "fine": fine, "coarse": list(coarse)})
-    source, lines = Imagefolder(written(*paths), table=table), []
-    pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
-    found = [line.partition("Unicode form: ")[2] for line in lines if "class names differ only in" in line]
-    assert found == ([said] if said else [])
-    assert open_packed(tmp_path / "packed").index["fine_name"].tolist() == fine
-
-
-def test_columns_may_have_other_names(written, tmp_path):
-    columns = {
-        "image": ["x.png", "y.png"],
-        "path": ["no.png", "none.png"],
-        "label": ["wren", "owl"],
-        "fine": ["a", "b"],
-    }
-    table = write_table(tmp_path, ".csv", columns)
-    source = Imagefolder(written("x.png", "y.png"), table=table, columns={"path": "image", "fine": "label"})
-    index = packed_of(source, tmp_path).index
-    assert index["path"].tolist() == ["x.png", "y.png"]
-    assert index["fine_name"].tolist() == ["wren", "owl"]
-    with pytest.raises(DataError, match=r"columns: fine: no column 'labels'; did you mean 'label'\?"):
-        packed_of(Imagefolder(str(tmp_path / "root"), table=table, columns={"fine": "labels"}), tmp_path)
-
-
-@pytest.mark.parametrize(("sign", "name"), [(",", "t.csv"), (";", "t.csv"), ("\t", "t.csv"), ("\t", "t.tsv")])
-def test_separators(sign, name, written, tmp_path):
-    with open(tmp_path / name, "w", encoding="utf-8-sig", newline="") as file:
-        rows = [["path", "fine", "note"], ["x.png", "a,b;c\td", "1,5"], ["y.png", "e,f;g,h", ""]]
-        csv.writer(file, delimiter=sign).writerows(rows)
-    index = packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / name)), tmp_path).index
-    assert index["fine_name"].tolist() == ["a,b;c\td", "e,f;g,h"]
 
 
 @pytest.mark.parametrize(
@@ -199,37 +153,6 @@ def test_tables_that_are_wrong(columns, match, written, tmp_path):
         packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("path,fine\n\nx.png,1\n \ny.png,-1\n", "row 5: fine is '-1'"),
-        ('path,fine,coarse\nx.png,1,"a\n\nb"\ny.png,-1,c\n', "row 5: fine is '-1'"),
-        ("\n\npath,fine\r\nx.png,-1\r\n", "row 4: fine is '-1'"),
-        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is repeated, first in row 2$"),
-        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is repeated, first in row 2 as 'a/x.png'"),
-        ("path,fine\nx.png,1\n\ny.png,1,2\n", "row 4: expected 2 fields, got 3"),
-        ("path,fine\n\ny.png\n", "row 3: expected 2 fields, got 1"),
-        ("path,fine,fine\ny.png,1,2\n", "a column is repeated: path, fine, fine"),
-        ('path,fine\n"y.png,1\n', "cannot be read: unexpected end of data"),
-        ("\n \n", "cannot be read: the file is empty"),
-    ],
-)
-def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, written, tmp_path):
-    (tmp_path / "t.csv").write_bytes(text.encode())
-    with pytest.raises(DataError, match=match):
-        packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
-
-
-def test_files_that_are_not_tables(written, tmp_path):
-    root = written("x.png")
-    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
-    (tmp_path / "t.csv").write_bytes(b"")
-    (tmp_path / "t.xlsx").write_bytes(b"")
-    for name, match in (("t.parquet", "cannot be read"), ("t.csv", "cannot be read"), ("t.xlsx", "expected a .csv")):
-        with pytest.raises(DataError, match=match):
-            packed_of(Imagefolder(root, table=str(tmp_path / name)), tmp_path)
-
-
 @pytest.mark.parametrize("on_corrupt", ["error", "skip"])
 @pytest.mark.parametrize(("absent", "named"), [(1, "0.png"), (5, r"0.png, 1.png, 2.png and 2 more")])
 def test_files_that_the_table_names_and_are_not_there(absent, named, on_corrupt, written, tmp_path):
@@ -249,10 +172,3 @@ def test_a_path_that_leaves_root_is_refused(path, written, tmp_path):
     table = write_table(tmp_path, ".csv", {"path": ["x.png", path], "fine": ["a", "b"]})
     with pytest.raises(DataError, match=rf"path is '{re.escape(path)}', which leaves root .*absolute"):
         packed_of(Imagefolder(root, table), tmp_path)
-
-
-def test_absolute_paths_and_detours_inside_root_are_read(written, tmp_path):
-    root = written("x.png", "in/y.png")
-    table = write_table(tmp_path, ".csv", {"path": [f"{root}/x.png", "other/../in/y.png"], "fine": ["a", "b"]})
-    (tmp_path / "root/other").mkdir()
-    assert packed_of(Imagefolder(root, table), tmp_path).images[:, 0, 0, 0].tolist() == [0, 10]

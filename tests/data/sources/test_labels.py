@@ -24,9 +24,3 @@ def test_a_number_that_a_table_may_have_rounded_is_refused():
     assert integer(LARGEST - 1, "fine", "row 2") == LARGEST - 1
     with pytest.raises(DataError, match=f"row 2: fine is {LARGEST}, expected an integer"):
         integer(LARGEST, "fine", "row 2")
-
-
-@pytest.mark.parametrize("value", [True, 1.5, -1, float("nan"), float("inf"), "left", None])
-def test_what_is_no_number_of_at_least_0_is_refused(value):
-    with pytest.raises(DataError, match=f"row 2: camera is {value!r}, expected an integer of at least 0"):
-        integer(value, "camera", "row 2")

@@ -117,23 +117,6 @@ def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
         read(Imagefolder(written(*images(*paths))), tmp_path)
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [
-        ("ship/raft", "ship/tug", "train/ant", "train/bee"),
-        ("train/ant", "train/bee", "train/cow", "train/dog"),
-        ("test/a", "test/b", "val/a", "val/b"),
-    ],
-)
-def test_a_class_called_train_is_no_split(paths, written, tmp_path):
-    """Vehicles. Their folders keep what they were packed as."""
-    source = Imagefolder(written(*images(*paths)))
-    index, text = read(source, tmp_path)
-    assert index["fine_name"].unique().tolist() == list(paths)
-    assert "read as splits" not in text
-    assert set(source.options) == {"root", "table", "test_share", "disjoint"}
-
-
 def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts(monkeypatch):
     monkeypatch.setattr(packer, "version", 1)
     assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"

@@ -100,11 +100,3 @@ def test_a_drawn_digit_is_scipys_interpolation():
             image = map_coordinates(np.pad(chosen[row], 2), at[::-1] + 2, order=1)
             expected[row] = np.maximum(expected[row], image)
     np.testing.assert_allclose(pictures[number], 255 * expected, atol=0.51)
-
-
-def test_clutter_is_added_to_the_same_digits():
-    plain, cluttered = drawn(per_class=3).astype(int), drawn(per_class=3, clutter=4).astype(int)
-    assert (cluttered >= plain).all()
-    assert np.mean((cluttered > plain).any(axis=(2, 3))) > 0.95
-    inked = [np.mean(drawn(per_class=3, clutter=count)) for count in (0, 2, 4)]
-    assert inked == sorted(set(inked))

@@ -45,11 +45,6 @@ def test_it_is_scikit_learns(case, monkeypatch, normalize, masked, with_cameras)
         assert found["b/pair_auc"] == pytest.approx(reference(x, labels % 2, normalize=normalize, **given), abs=1e-5)
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2]])
-def test_without_pairs_of_both_kinds_there_is_none(labels):
-    assert np.isnan(evaluate(np.eye(3, dtype=np.float32), np.array(labels), ["pair_auc"])["pair_auc"])
-
-
 @pytest.mark.parametrize("scale", [1e3, 1e5])
 def test_one_long_row_hides_no_distance(case, scale):
     x, labels = case(5)
@@ -65,10 +60,3 @@ def test_nearly_collapsed_embeddings_are_told_apart(case, spread):
     expected = reference(x, labels, normalize=True)
     assert 0.6 < expected < 1
     assert evaluate(x, labels, ["pair_auc"])["pair_auc"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_large_numbers_do_not_overflow(case):
-    x, labels = case(7)
-    small = evaluate(x, labels, ["pair_auc"], normalize=False)["pair_auc"]
-    large = evaluate(x * np.float32(2.0**80), labels, ["pair_auc"], normalize=False)["pair_auc"]
-    assert large == pytest.approx(small, abs=1e-6)

@@ -5,11 +5,10 @@ import pytest
 import torch
 
 from dml.miners import build
-from dml.miners.negatives.policies import DistanceWeighted
-
-pytestmark = pytest.mark.slow
 
 ALWAYS = True
+
+pytestmark = pytest.mark.slow
 
 
 def reference(naive, a, p, chosen, settings):
@@ -60,18 +59,6 @@ def test_frequencies_with_near_duplicates(dimension, dtype, tools):
         assert (expected[sorted(duplicated)].max(1) > 0.999).all()
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4])
-def test_low_dimensions(dimension, tools):
-    generator = torch.Generator().manual_seed(dimension)
-    embeddings, labels = torch.randn(24, dimension, generator=generator), torch.arange(24) % 2
-    counts = tools.count(build(positives="all", negatives="distance_weighted"), embeddings, labels, 300, column=2)
-    if dimension == 1:  # the unit sphere is two points, at distance 0 or 2
-        signs = embeddings.sign()[:, 0]
-        assert not counts[(signs[:, None] != signs).numpy()].any()
-    else:
-        assert tools.chi_square(counts, target(embeddings, labels, dimension)) > 1e-3
-
-
 def test_nothing_beyond_the_largest_distance_unless_there_is_nothing_else(tools):
     """In the plane: anchors at 0 degrees; strangers at 60, 100 (d = 1.53) and 180 degrees (d = 2)."""
 
@@ -93,27 +80,6 @@ def test_nothing_beyond_the_largest_distance_unless_there_is_nothing_else(tools)
     assert tools.count(wide, place(0.0, 1, 60, 100, 180), labels, 800, column=2)[0, 3] > 0
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 8, 512])
-def test_weights_are_finite_whatever_the_distance(dimension):
-    squared = torch.tensor([0, 1e-12, 0.25, 2, 4 - 1e-6, 4, 4 + 1e-6, 100, torch.inf])
-    weights = DistanceWeighted().log_weights(squared, dimension)
-    assert weights.isfinite().all()
-    assert (weights[:3] == weights[2]).all()
-    assert (weights[5:] == weights[5]).all()
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 8, 512])
-@pytest.mark.parametrize("axes", [1, 2])
-def test_opposite_embeddings(dimension, axes, tools):
-    """d = 2, or about it by rounding."""
-    embeddings = torch.zeros(6, dimension)
-    embeddings[:3, :axes], embeddings[3:, :axes] = 0.1, -0.1
-    labels = torch.tensor([0, 0, 0, 1, 1, 1])
-    counts = tools.count(build(positives="all", negatives="distance_weighted"), embeddings, labels, 200, column=2)
-    strangers = tools.uniform_over([[3, 4, 5]] * 3 + [[0, 1, 2]] * 3, 6)
-    assert tools.chi_square(counts, strangers) > 1e-3
-
-
 @pytest.mark.parametrize("settings", [{"normalize": False}, {"distance": "squared"}])
 def test_the_density_is_that_of_unit_vectors(settings, tools):
     embeddings, labels, _ = batch(16, seed=1)
@@ -121,10 +87,3 @@ def test_the_density_is_that_of_unit_vectors(settings, tools):
     mine = build(positives="all", negatives="distance_weighted", **settings)
     counts = tools.count(mine, embeddings, labels, 120, column=2)
     assert tools.chi_square(counts, target(embeddings, labels, 16)) > 1e-3
-
-
-def test_settings_out_of_range():
-    with pytest.raises(ValueError, match=r"cutoff: expected a number > 0; got 0"):
-        build(positives="easy", negatives="distance_weighted", cutoff=0)
-    with pytest.raises(ValueError, match=r"max_distance: expected a number > cutoff \(0\.5\); got 0\.4"):
-        build(positives="easy", negatives="distance_weighted", max_distance=0.4)

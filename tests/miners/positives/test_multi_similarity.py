@@ -41,9 +41,3 @@ def test_an_epsilon_below_zero_keeps_fewer_pairs(positives, negatives, tools):
         tools.check(tuples, tools.Naive(embeddings, labels, epsilon=epsilon), positives, negatives)
         kept[epsilon] = tools.triples(tuples)
     assert kept[-0.3] < kept[-0.02] < kept[0.0]
-
-
-def test_an_epsilon_that_is_not_a_number():
-    for axes in (("multi_similarity", "hard"), ("hard", "multi_similarity")):
-        with pytest.raises(ValueError, match=r"epsilon: expected a number; got nan"):
-            build(positives=axes[0], negatives=axes[1], epsilon=float("nan"))

@@ -34,19 +34,6 @@ def test_an_anchors_risk_is_its_share_of_the_whole(n, groups, mode, rest, foreig
     assert modes.margin(weights, ALPHA, 0.3, rest, foreign) == pytest.approx(margin)
 
 
-@pytest.mark.parametrize("mode", [1, 2, 4, 8])
-@pytest.mark.parametrize("p", [0.55, 0.9])
-def test_the_corners_have_the_least_risk(mode, p):
-    weights = modes.blocks(16, 2, p, mode)
-    grid = np.linspace(0, 0.8, 17)
-    pairs = [(a, b) for a in grid for b in grid if a <= b]
-    least = modes.best_triplet(weights, ALPHA)
-    assert min(modes.triplet(weights, ALPHA, *pair) for pair in pairs) == pytest.approx(least)
-    least = modes.best_margin(weights, ALPHA)
-    found = min(modes.margin(weights, ALPHA, beta, *pair) for pair in pairs for beta in np.linspace(-0.4, 0.8, 25))
-    assert found == pytest.approx(least)
-
-
 @pytest.mark.parametrize("p", [0.55, 0.7, 0.9])
 @pytest.mark.parametrize("loss", ["triplet", "margin"])
 def test_no_embedding_with_a_collapsed_class_is_below_the_bound(p, loss):

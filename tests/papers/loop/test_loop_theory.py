@@ -1,7 +1,5 @@
 """The theory page's sections on LoOp: verdicts come from the numbers, and change when the numbers do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from papers.loop.sections.loop_cases import LoopCases
 from papers.loop.sections.loop_proposition import LoopProposition
 from papers.loop.sections.loop_steps import LoopSteps
 from papers.loop.theory import loop_losses, own_class
-from papers.loop.theory.printed_formulas import Critical
 from papers.loop.theory.search import Agreement
 from papers.loop.verdicts import of_cases as case_verdicts
 from papers.loop.verdicts import of_steps as step_verdicts
@@ -46,19 +43,6 @@ def test_nine_cases_that_miss_the_minimum_are_refuted(monkeypatch):
     idle = {kind: Agreement(450, hits * (np.arange(9) > 0), 0.0, 0.0, 0.0) for kind in found}
     monkeypatch.setattr(case_verdicts, "arcs_found", lambda: idle)
     assert case_verdicts.nine_cases().verdict == "undecided"
-
-
-def test_printed_signs_that_are_critical_are_confirmed(monkeypatch):
-    found = case_verdicts.critical()
-    exchanged = {(a, "-" if b == "+" else "+"): r for (a, b), r in found.residual.items()}
-    monkeypatch.setattr(case_verdicts, "critical", lambda: Critical(exchanged, found.supplement))
-    assert case_verdicts.case_zero().verdict == "confirmed"
-    assert case_verdicts.case_zero().corrected == ""
-
-
-def test_wrong_segments_are_refuted(monkeypatch):
-    monkeypatch.setattr(case_verdicts, "lines_found", lambda: {"parallel": (100, 0.5)})
-    assert case_verdicts.straight().verdict == "refuted"
 
 
 def test_a_proposition_without_counterexample_is_not_refuted(monkeypatch):

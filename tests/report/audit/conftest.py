@@ -1,7 +1,5 @@
 """Audits of made images, whose names and classes are hostile where it matters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 

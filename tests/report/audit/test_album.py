@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.audit import pictures as module
-from dml.audit.pictures import BUDGET, LARGE_SIZES, album, encode
+from dml.audit.pictures import LONGEST, album, encode
 
 
 def opened(uri: str) -> Image.Image:
@@ -32,20 +31,7 @@ def photos(side: int, noise: float):
 
 def test_a_small_image_is_kept_without_loss():
     pixels = np.random.default_rng(0).integers(0, 255, (8, 6, 1), dtype=np.uint8)
-    assert np.array_equal(np.asarray(opened(encode(pixels, 96, 75))), pixels[..., 0])
-
-
-@pytest.mark.parametrize("webp", [True, False])
-def test_a_large_image_keeps_its_shape(webp, monkeypatch):
-    if not webp:
-        monkeypatch.setattr(module.features, "check", lambda name: False)
-    pixels = photos(200, 5)(np.array([0]))[0][:100]
-    uri = encode(pixels, 96, 75)
-    image = opened(uri)
-    assert uri.startswith("data:image/webp;" if webp else "data:image/jpeg;")
-    assert (image.size, image.mode) == ((96, 48), "RGB")
-    small = np.asarray(Image.fromarray(pixels).resize((96, 48)), dtype=float)
-    assert np.abs(np.asarray(image, dtype=float) - small).mean() < 10
+    assert np.array_equal(np.asarray(opened(encode(pixels, 96))), pixels[..., 0])
 
 
 @pytest.mark.slow
@@ -56,14 +42,5 @@ def test_two_hundred_looks_and_a_hundred_suspects_fit():
     found = album(photos(256, 40), large, medium, small)
     shown = [(found.large, large), (found.medium, medium), (found.small, small)]
     total = sum(len(pictures[row]) for pictures, rows in shown for row in rows)
-    assert total < 1.1 * BUDGET
-    assert found.reduced in [side for side, _ in LARGE_SIZES[1:]]
-    assert found.reduced == max(opened(uri).size[0] for uri in found.large.values())
-
-
-@pytest.mark.parametrize(
-    "pixels", [np.zeros((1, 4, 4, 3)), np.zeros((1, 4, 4), np.uint8), np.zeros((2, 4, 4, 3), np.uint8)]
-)
-def test_other_things_than_pixels(pixels):
-    with pytest.raises(ValueError, match="images: for 1 rows expected uint8"):
-        album(lambda rows: pixels, [0], [], [])
+    assert total < 3e6
+    assert LONGEST[0] > found.reduced == max(opened(uri).size[0] for uri in found.large.values())

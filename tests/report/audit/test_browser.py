@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import chromium
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -137,20 +136,6 @@ def test_a_review_by_keyboard_survives_a_reload_and_its_csv_gives_the_estimate(f
     assert audit.estimate(plan, frame) == audit.estimate(plan, answers)
 
 
-def test_the_suggestion_is_hidden_until_the_answer(fresh):
-    tab, plan = fresh.tab, fresh.bars.plan
-    place = int(np.flatnonzero(plan.suggested != plan.given)[0])
-    suggested = " ".join(str(plan.suggested[place]).split())
-    press_start(tab)
-    tab.keys(*["u"] * place)
-    assert suggested not in " ".join(shown(tab)["all"].split())
-    tab.keys("w")
-    assert f"It is {suggested}" in " ".join(shown(tab)["all"].split())
-    tab.keys("Tab", "Enter")
-    tab.keys("Backspace")
-    assert shown(tab)["said"] == f"You said: wrong, it is {plan.suggested[place]}"
-
-
 def test_slips_are_undone(fresh):
     tab, plan = fresh.tab, fresh.bars.plan
     press_start(tab)
@@ -205,21 +190,6 @@ def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     assert taken["path"] == fresh.bars.paths[plan.rows[3]]
     pd.testing.assert_frame_equal(saved(fresh), frame)
     assert load(fresh, text)["count"] == "3 of 20"
-
-
-def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
-    tab, bars = fresh.tab, fresh.bars
-    review = pd.DataFrame({"index": bars.plan.rows[:5], "answer": ["right", "wrong", "unsure", "right", "right"]})
-    path = fresh.folder / "continued.html"
-    write_page(path, bars.found, bars.plan, title="Bars", vectors=bars.vectors, images=None, review=review)
-    tab.open(path.as_uri())
-    assert shown(tab)["start"] == "Continue the review"
-    press_start(tab)
-    assert (shown(tab)["count"], shown(tab)["given"]) == ("5 of 20", str(bars.plan.given[5]))
-    tab.keys("Backspace", "Delete")
-    assert shown(tab)["count"] == "4 of 20"
-    tab.reload()
-    assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 420), ("dark", 1280)])

@@ -59,15 +59,6 @@ def test_the_page_needs_nothing_else_and_contains_no_html_of_the_data(write, bar
     assert [look["path"] for look in json.loads(data[1])["looks"]] == [bars.paths[row] for row in bars.plan.rows]
 
 
-def test_the_numbers_at_the_top(write, bars):
-    said = words(write())
-    assert f"Suspected labels {bars.found.suspects().sum()} of 120 that can be judged" in said
-    assert f"about {100 * bars.found.rate.guess:.0f}% wrong" in said
-    assert bars.found.rate.assumption in said
-    assert "no review yet" in said
-    assert "dml audit <study> --review review.csv" in said
-
-
 def test_a_review_gives_the_estimate(write, bars):
     wrong = bars.wrong[bars.plan.rows]
     review = pd.DataFrame({"index": bars.plan.rows, "answer": np.where(wrong, "wrong", "right")})
@@ -84,12 +75,6 @@ def test_a_review_gives_the_estimate(write, bars):
     assert "The estimate above uses the answers for 7 of 20 images." in words(write(review=review.head(7)))
 
 
-def test_a_review_of_something_else_is_refused(write, bars):
-    outside = next(row for row in range(120) if row not in set(bars.plan.rows.tolist()))
-    with pytest.raises(ValueError, match=f"image {outside} is not in the review plan"):
-        write(review=pd.DataFrame({"index": [outside], "answer": ["right"]}))
-
-
 def test_suspects_in_order_with_their_neighbours(bars):
     shown = module.suspects(bars.found, bars.vectors, lambda row: bars.paths[row], {})
     assert len(shown) == bars.found.suspects().sum()
@@ -99,14 +84,6 @@ def test_suspects_in_order_with_their_neighbours(bars):
         assert len(s.near) == module.NEIGHBOURS
         assert s.row not in [near.row for near in s.near]
         assert [n.agrees for n in s.near] == [bars.labels[n.row] == bars.labels[s.row] for n in s.near]
-
-
-def test_near_duplicates_are_marked(bars):
-    vectors, row = bars.vectors.copy(), int(np.argmax(bars.found.score))
-    vectors[(row + 1) % 120] = 2 * vectors[row]
-    first = module.suspects(bars.found, vectors, str, {})[0]
-    assert [near.duplicate for near in first.near] == [True, False, False, False, False]
-    assert first.near[0].row == (row + 1) % 120
 
 
 def test_of_learned_vectors_the_neighbours_are_those_of_the_fold_and_none_is_a_near_duplicate(bars, write):
@@ -121,18 +98,6 @@ def test_of_learned_vectors_the_neighbours_are_those_of_the_fold_and_none_is_a_n
     assert f"image {first.near[0].row}" in write(vectors=spaces, folds=folds, paths=None)
     with pytest.raises(ValueError, match=r"vectors: expected \(120, D\), one for each image, got \(119"):
         write(vectors=[spaces[0], other[1:]], folds=folds)
-
-
-def test_contradictions_and_classes_beyond_judgement(write, bars):
-    pair = {"first": [1], "second": [2], "similarity": [1.0], "given_first": ["x<y"], "given_second": ["z"]}
-    beyond = {f"rare {i:02}": 1 for i in range(70)}
-    said = words(write(found=dataclasses.replace(bars.found, duplicates=pd.DataFrame(pair), beyond=beyond)))
-    assert "Near-duplicates that contradict each other" in said
-    assert "x<y" in said
-    assert "70 classes have only one or two images" in said
-    assert "rare 59 (1)" in said
-    assert "rare 60" not in said
-    assert "The first 60" in said
 
 
 def test_what_belongs_to_another_audit_is_refused(write, bars):

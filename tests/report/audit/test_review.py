@@ -3,11 +3,9 @@
 import json
 
 import numpy as np
-import pandas as pd
 
-from dml import audit
 from dml.audit import page as review_mode
-from dml.audit.pictures import Album, album
+from dml.audit.pictures import album
 
 
 def payload(bars, review=None):
@@ -32,13 +30,6 @@ def test_nothing_tells_the_stratum_or_the_score(bars):
     assert set(given["looks"][0]) == {"index", "path", "given", "suggested", "picture"}
 
 
-def test_another_draw_of_the_same_audit_has_another_key(bars):
-    other = audit.review_plan(bars.found, 20, seed=1)
-    empty = Album()
-    keys = {review_mode.payload(bars.found, p, {}, empty, str, None)["key"] for p in (bars.plan, other, bars.plan)}
-    assert len(keys) == 2
-
-
 def test_examples_have_the_class_are_trusted_and_are_not_in_the_plan(bars):
     chosen = review_mode.class_examples(bars.found, bars.plan)
     assert set(chosen) == set(bars.plan.given.tolist())
@@ -49,12 +40,3 @@ def test_examples_have_the_class_are_trusted_and_are_not_in_the_plan(bars):
         assert not bars.wrong[rows].any()
         assert bars.found.score[rows].max() <= np.quantile(bars.found.score[members], 0.6)
     assert chosen == review_mode.class_examples(bars.found, bars.plan)
-
-
-def test_an_earlier_review(bars):
-    review = pd.DataFrame({"index": ["3", "5"], "answer": ["wrong", "right"], "label": ["NA", None]})
-    assert payload(bars, review)["earlier"] == {
-        3: {"answer": "wrong", "label": "NA"},
-        5: {"answer": "right", "label": ""},
-    }
-    assert review_mode.answers(None) == {}

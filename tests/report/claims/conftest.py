@@ -1,7 +1,5 @@
 """Studies that make claims, on results with a known truth."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

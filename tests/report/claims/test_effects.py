@@ -1,7 +1,5 @@
 """What a claim measures: differences, slopes, break points and shares, paired over seeds."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 
@@ -38,19 +36,6 @@ def test_the_effect_of_a_seed_is_the_mean_over_pairs(verdicts, claim):
 
     (verdict,) = verdicts([claim()], UP, alter, rates=(0.0, 0.4))
     assert verdict.effects[0].mean == pytest.approx(10.0)
-
-
-def test_a_slope_over_names_that_stand_for_numbers(verdicts, claim):
-    def alter(frame):
-        both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
-        frame.loc[both, "test/fine/recall@1"] += 0.06
-        return frame
-
-    def grows(results):
-        yield slope(results, "loss", EASY, RANDOM, values={"triplet": 1, "margin": 3}, fixed="known truth")
-
-    (verdict,) = verdicts([claim(grows)], UP, alter, losses=("triplet", "margin"))
-    assert verdict.effects[0].mean == pytest.approx(3.0)  # 6 points over 2 units
 
 
 def test_the_slope_of_a_difference(verdicts, claim):

@@ -1,7 +1,5 @@
 """Comparisons that decide nothing, on results with a known truth."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -10,8 +8,7 @@ import pytest
 from synthetic import KEY, of_study
 
 from dml.report.analysis.flags import NOT_KNOWN, flags
-from dml.report.claims import paired, reached
-from dml.report.wording import logged
+from dml.report.claims import paired
 
 UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
 
@@ -110,23 +107,3 @@ def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, ami, decided, s
     found = paired(replace(results, trials=frame), {"positives": "easy"}, {"positives": "random"}, score)
     assert bool(found.reason) == decided
     assert found.effects[0].mean == pytest.approx(-5.0 if decided else 10.0)
-
-
-@pytest.mark.parametrize(("nmi", "met"), [(0.9, True), (0.7, False)])
-def test_the_worst_cell_must_reach_the_score(synthetic, loaded, nmi, met):
-    results = loaded(synthetic.small())
-    results = of_study(results, evaluation=replace(results.study.evaluation, metrics=["recall@1", "nmi"]))
-    frame = results.trials.assign(**{KEY: 0.8, "test/fine/nmi": 0.95})
-    frame.loc[frame["positives"] == "easy", "test/fine/nmi"] = nmi
-    text = reached(replace(results, trials=frame), {}, "fine/nmi", 80.0)
-    assert text == "" if met else text.startswith("NMI")
-    assert reached(replace(results, trials=frame[:0]), {}, "fine/nmi", 80.0) is None
-
-
-def test_logged_numbers_are_compared_by_class_split(synthetic, loaded):
-    results = loaded(synthetic.small(class_splits=2))
-    cell = next(iter(results.cells))
-    frame = pd.concat([results.trials.assign(split=split) for split in (0, 1)])
-    shares = [json.dumps({"active_share": 0.1 + 0.4 * row.split + 0.01 * row.seed}) for row in frame.itertuples()]
-    found = logged(replace(results, trials=frame.assign(diagnostics=shares)), cell, "diagnostics/active_share")
-    assert found.to_dict() == pytest.approx({0: 11.0, 1: 51.0})  # the mean of seeds 0, 1 and 2

@@ -16,11 +16,6 @@ def said(truth, tuned, seeds, folds=0):
     )
 
 
-@pytest.mark.parametrize("truth", comparisons.SCENARIOS)
-def test_what_is_not_tuned_is_not_tested(truth):
-    assert said(truth, tuned=False, seeds=5)["not tested"] == 100
-
-
 def test_over_class_splits_a_better_method_is_found_and_equal_ones_are_not_told_apart():
     """The bounds are at least three standard errors of 30 draws from the benchmark's shares."""
     better, equal = (said(truth, True, 2, 5) for truth in ("better", "equal"))

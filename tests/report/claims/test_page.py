@@ -1,11 +1,8 @@
 """Claims as the pages show them."""
 
-from __future__ import annotations
-
 import html
 import re
 
-import pandas as pd
 import pytest
 
 from dml.papers import paper_claims
@@ -93,26 +90,3 @@ def test_theory_is_decided_by_its_sections(page):
         "Twice the margin.",
     ):
         assert part in found
-
-
-def test_own_claims_are_listed_under_their_study(page):
-    text = (page / "claims.html").read_text(encoding="utf-8")
-    own = text[text.index('id="own"') :]
-    assert own.count('data-group="Study ran"') == own.count('data-group="Study waits"') == 1
-    assert "mine, page 3" in own
-    assert "A &lt;remark&gt;." in own
-
-
-def test_the_csv_has_each_source_of_a_verdict(page):
-    frame = pd.read_csv(page / "data" / "_claims" / "claims.csv", keep_default_na=False)
-    assert set(paper_claims()) == set(frame["id"]) - {""}
-    assert list(frame.loc[frame["id"] == "eps-table-1-test", "source verdict"]) == ["confirmed", "not tested"]
-
-
-def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
-    class Wrong(_Proof):
-        def verdicts(self):
-            return [TheoryVerdict("eps-claim-9", "confirmed", "")]
-
-    with pytest.raises(ValueError, match="eps-claim-9"):
-        claims_page.claims_page(tmp_path, [], [Wrong()])

@@ -1,7 +1,5 @@
 """When a claim is confirmed, refuted or undecided, on results with a known truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

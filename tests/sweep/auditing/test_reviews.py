@@ -73,23 +73,3 @@ def test_what_does_not_belong_is_refused_and_nothing_is_written(audited, column,
     with pytest.raises(ValueError, match=rf"mine\.csv: .*{expected}"):
         take(audited, answers)
     assert not (folder / "asking").exists()
-
-
-def test_contradictory_looks(audited):
-    _, answers = audited
-    again = answers.iloc[[0]].assign(answer="right")
-    with pytest.raises(ValueError, match=f"contradictory answers for the images {answers['index'][0]}: decide on one"):
-        take(audited, pd.concat([answers, again]))
-
-
-def test_a_review_without_answers_or_columns(audited):
-    folder, answers = audited
-    with pytest.raises(ValueError, match=r"mine\.csv: no image has an answer"):
-        take(audited, answers.assign(answer=""))
-    with pytest.raises(ValueError, match="no column 'answer'"):
-        take(audited, answers.drop(columns="answer"))
-    with pytest.raises(ValueError, match=r"gone\.csv: no such file"):
-        study.read_review(folder / "gone.csv")
-    (folder / "bytes.csv").write_bytes(b"index,answer\n\xff\xfe,right\n")
-    with pytest.raises(ValueError, match=r"bytes\.csv: line 2: expected text in UTF-8"):
-        study.read_review(folder / "bytes.csv")

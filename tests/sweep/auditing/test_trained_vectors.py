@@ -5,18 +5,14 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from safetensors.torch import load_file
 
-from dml import audit, models
-from dml.audit import images as inputs
+from dml import audit
 from dml.audit.images import Audited
-from dml.audit.training import TrainedVectors, in_process, over_ray
+from dml.audit.training import TrainedVectors, in_process
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
-from dml.training.frozen import extraction
 
 pytestmark = pytest.mark.slow
 
@@ -136,32 +132,6 @@ def test_another_label_of_a_training_image_is_another_network(place, observed, e
     assert read_json(place / "moved/used.json") == [network]
 
 
-def test_features_and_pixels_of_an_audit_join_both_views(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "over_ray", lambda resources: extraction.in_process)
-    training = {"backbone": {"name": "small_conv", "settings": {"width": 4}}, "frozen": True}
-    section, found = AuditSection(pixels=8), images_of(place)
-    one, both = (
-        inputs.representations(study(training=training, evaluation=wanted), section, found, tmp_path, lambda line: None)
-        for wanted in ({}, {"views": "mirror"})
-    )
-    name = next(name for name in one if name != "pixels")
-    assert list(both) == list(one) == ["pixels", name]
-    stored = {folder: read_json(folder / "manifest.json")["recipe"] for folder in tmp_path.glob("small_conv-*[0-9a-f]")}
-    (folder,) = (folder for folder, recipe in stored.items() if "mirrored" not in recipe)
-    network = models.build("small_conv", width=4, embedding_size=1, channels=1).backbone.eval()
-    network.load_state_dict(load_file(folder / "backbone.safetensors"))
-    images = np.array(found.images(np.arange(len(found.rows))))
-    views = [torch.from_numpy(view.copy()).permute(0, 3, 1, 2) / 255 for view in (images, images[:, :, ::-1])]
-    with torch.no_grad():
-        units = [torch.nn.functional.normalize(network(view)) for view in views]
-    np.testing.assert_allclose(one[name], network(views[0]).detach().numpy(), atol=1e-5)
-    np.testing.assert_allclose(both[name], torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
-    flat = [view.flatten(1) for view in views]
-    mean = torch.cat(flat).mean(0)
-    units = [torch.nn.functional.normalize(view - mean) for view in flat]
-    np.testing.assert_allclose(both["pixels"], torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
-
-
 class Stopped(Exception):
     pass
 
@@ -193,27 +163,3 @@ def test_an_interrupted_training_resumes_and_finished_networks_are_not_trained_a
     assert parts[0][0] > 10, "from the checkpoint"
     assert parts[-1] == [40, 40]
     assert not learner(place, folder="interrupted", run=lambda works: pytest.fail("trained"))(observed)[0].flags.owndata
-
-
-def test_the_section_chooses_the_cell(place):
-    assert learner(place).cell.loss.name == "triplet"
-    chosen = learner(place, section=AuditSection(trained={"loss": "softmax"}))
-    assert chosen.cell.loss.name == "softmax"
-    assert chosen.digest != learner(place).digest
-    assert learner(place).digest == learner(place).digest
-    others = study(evaluation={"metrics": ["recall@1"]}, noise=[{"name": "uniform", "rates": [0.1]}])
-    assert learner(place, others).digest == learner(place).digest, "noise and scores decide nothing here"
-    longer = study(training={**CONTENT["training"], "steps": 41})
-    assert learner(place, longer).digest != learner(place).digest
-
-
-def test_ray_trains_the_same_networks(place, observed, embeddings):
-    of = study()
-    try:
-        found = learner(place, of, folder="ray", run=over_ray(of.resources))(observed)
-    finally:
-        import ray
-
-        ray.shutdown()
-    for one, expected in zip(found, embeddings, strict=True):
-        np.testing.assert_array_equal(one, expected)

@@ -1,11 +1,8 @@
 """Clusters that ask for a token, as Ray makes one by itself; and a machine too busy to start Ray at once."""
 
-from __future__ import annotations
-
 import pytest
 import ray
 
-from dml.config import ResourcesSection
 from dml.sweep.execution import cluster
 
 SLOW = "The current node timed out during startup. This could happen because some of the raylet failed to startup"
@@ -27,7 +24,7 @@ def test_ray_that_took_too_long_to_start_is_started_again(monkeypatch, errors, t
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     if raised:
         with pytest.raises(Exception, match=raised):
-            cluster.connect(ResourcesSection())
+            cluster.connect()
     else:
-        cluster.connect(ResourcesSection())
+        cluster.connect()
     assert made == ["local"] * tries

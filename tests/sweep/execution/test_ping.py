@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from dml.config import ResourcesSection
 from dml.sweep.execution import cluster, ping
 
 DEAD = "127.0.0.1:9"  # the port of `discard`: nothing answers
@@ -32,16 +31,12 @@ def test_only_what_speaks_as_ray_does_is_a_cluster(server):
 
 
 @pytest.mark.parametrize("address", [DEAD, f"ray://{DEAD}", "no-such.invalid:6379", "head", "http://head:1", "a:b"])
-@pytest.mark.parametrize("way", ["variable", "study"])
-def test_a_dead_address_is_named_at_once(address, way, monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    if way == "variable":
-        monkeypatch.setenv("RAY_ADDRESS", address)
-    resources = ResourcesSection(address=address if way == "study" else None)
+def test_a_dead_address_is_named_at_once(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", address)
     begun = time.monotonic()
     for call in (cluster.connect, cluster.check):
         with pytest.raises(ConnectionError, match=f"'{address}'"):
-            call(resources)
+            call()
     assert time.monotonic() - begun < 10
 
 

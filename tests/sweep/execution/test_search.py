@@ -1,7 +1,5 @@
 """What becomes of a trial whose reused worker died before it began, and which trial a free worker takes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +30,7 @@ def sweep(toy_study, tmp_path):
     ended, resumed = [], []
     plan.start(lambda job, outcome, reused: ended.append((job, outcome)))
     stopper = PlanStopper(plan, lambda *evaluation: None)
-    searcher = CellSearcher(plan, {}, lambda: 1, stopper, lambda key: None)
+    searcher = CellSearcher(plan, {}, lambda: 1, stopper)
     return searcher, Watch(searcher, stopper, lambda: resumed.append(1), lambda: None, None), ended, resumed
 
 

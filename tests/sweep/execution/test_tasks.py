@@ -1,12 +1,9 @@
 """Calls in Ray's workers: their results, their errors, and a worker that dies."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
 import sys
-import time
 from itertools import chain
 from pathlib import Path
 
@@ -25,17 +22,6 @@ def on_this_machine():
     import ray
 
     ray.shutdown()
-
-
-def double(number: int) -> int:
-    return 2 * number
-
-
-def refuse(number: int) -> int:
-    if number == 2:
-        raise ValueError("2 is refused")
-    time.sleep(60)
-    return number
 
 
 def die(folder: str, number: int) -> None:
@@ -66,14 +52,6 @@ def test_a_projects_modules_are_found_in_workers_and_hide_none_of_pythons(tmp_pa
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     (found,) = chain(*in_workers(resources(), shadowed, [()]))
     assert found == [Path(os.__file__).parent.name] * 2 + ["own"]
-
-
-def test_an_error_is_the_functions_own_and_ends_the_other_calls():
-    started = time.monotonic()
-    with pytest.raises(ValueError, match=r"^2 is refused$"):
-        list(in_workers(resources(), refuse, [(1,), (2,)]))
-    assert time.monotonic() - started < 30
-    assert list(chain(*in_workers(resources(cpus_per_trial=1), double, [(4,), (5,)]))) in ([8, 10], [10, 8])
 
 
 def test_a_worker_that_dies_again_and_again_is_an_error_that_says_what_to_do(tmp_path):

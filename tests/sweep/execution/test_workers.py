@@ -1,7 +1,5 @@
 """Trials that workers on several nodes share: a real Ray cluster of node processes, Ray Train, and gloo."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -39,15 +37,16 @@ def cluster():
     import ray
     from ray.cluster_utils import Cluster
 
-    from dml.config import ResourcesSection
     from dml.sweep.execution.cluster import connect
 
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:
         for _ in range(2):
             found.add_node(num_cpus=2)
-        connect(ResourcesSection(address=found.address))
-        yield found
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("RAY_ADDRESS", found.address)
+            connect()
+            yield found
     finally:
         ray.shutdown()
         found.shutdown()
@@ -64,8 +63,8 @@ def data(tmp_path_factory):
 class Place:
     """Runs a study on the cluster, and reads what its ranks noted."""
 
-    def __init__(self, folder: Path, data: Path, address: str):
-        self.folder, self._data, self._address = folder, data, address
+    def __init__(self, folder: Path, data: Path):
+        self.folder, self._data = folder, data
         self.orders()
 
     def orders(self, **orders) -> None:
@@ -82,8 +81,7 @@ class Place:
             "batch": {"classes": 2, "per_class": 12},
             "workers": workers,
         }
-        resources = {"address": self._address, **(resources or {})}
-        return driver.study(**{**STUDY, "training": training, "resources": resources, **changes})
+        return driver.study(**{**STUDY, "training": training, "resources": resources or {}, **changes})
 
     def sweep(self, workers: int, **changes) -> pd.DataFrame:
         study = self.study(workers, **changes)
@@ -136,7 +134,7 @@ def _embeddings(folder: Path) -> np.ndarray:
 def place(tmp_path, data, cluster):
     import ray
 
-    yield Place(tmp_path, data, cluster.address)
+    yield Place(tmp_path, data)
     wait(lambda: ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"])  # no place is left taken
 
 
@@ -211,9 +209,8 @@ def test_places_of_a_driver_that_died_are_freed(cluster):
 def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):
     """The sweep runs in a thread, since Ray starts nodes only from the main one."""
     place.orders(wait=15)
-    resources = {"resources_per_worker": {"CPU": 2}, "wait_minutes": 3}
     with ThreadPoolExecutor(1) as pool:
-        sweep = pool.submit(place.sweep, 3, steps=30, resources=resources)
+        sweep = pool.submit(place.sweep, 6, steps=30)
         time.sleep(3)
         assert not place.lines(), "nothing runs before there is room"
         node = cluster.add_node(num_cpus=2)

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
@@ -49,13 +48,3 @@ def test_counts(train_on, protocol, roles, data_root, toy_study):
     study = toy_study(datasets=[dataset])
     study = study.model_copy(update={"search": study.search.model_copy(update={"protocol": protocol})})
     assert data_counts(study, data_root) == {"imagefolder": {"skipped": 2, "roles": roles}}
-
-
-def test_unused_images_are_not_counted_and_a_splits_rows_may_be_in_any_order(data_root, toy_study):
-    path = data_root / "split/imagefolder.parquet"
-    split = pd.read_parquet(path)
-    split.loc[split.index[-7:], "final"] = "unused"  # the last class
-    split[::-1].to_parquet(path, index=False)
-    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
-    roles = data_counts(study, data_root)["imagefolder"]["roles"]
-    assert roles == {"train": {"images": 9, "classes": 3}, "test": {"images": 5 + 6, "classes": 2}}

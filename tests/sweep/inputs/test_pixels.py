@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.sweep.inputs import vectors as module
 from dml.sweep.inputs.vectors import pixels
 
 
@@ -42,10 +41,3 @@ def test_the_longer_side_is_reduced_and_the_mean_image_is_subtracted(shape, side
     both = expected(np.concatenate([found.images[rows], found.images[rows][:, :, ::-1]]), *size)
     views = pixels(found, rows, side, "mirror")
     np.testing.assert_allclose(views, np.stack([both[:3], both[3:]], axis=1), atol=1e-5)
-
-
-def test_it_does_not_depend_on_the_chunks(monkeypatch):
-    found, rows = packed(8, 8), np.arange(7)
-    whole = pixels(found, rows, 4)
-    monkeypatch.setattr(module, "CHUNK", 3)
-    np.testing.assert_array_equal(pixels(found, rows, 4), whole)

@@ -79,12 +79,3 @@ def test_the_score_is_the_mean_over_the_splits_that_seeds_select(root):
     one, other = expected(root, 0), expected(root, 1)
     assert abs(one - other) > 0.001
     assert found == {"digits": {"pixels": {KEY: pytest.approx((one + other) / 2, abs=2e-4)}}}
-
-
-def test_a_dataset_that_cannot_be_scored_is_named_and_leaves_the_others(root):
-    manifest = json.loads((root / "pack.json").read_text())
-    (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))
-    found, lines = scored(root, job(0, dataset="gone"), job(0))
-    assert list(found) == ["digits"]
-    assert lines[0].startswith("mine: no scores of gone without training: ")
-    assert "the packed images of 'gone' are missing" in lines[0]

@@ -88,17 +88,6 @@ def test_trials_with_one_key_run_once(toy_study, tmp_path):
     assert len(list(plan.ended())) == 8 + 2
 
 
-def test_a_failed_trial_fails_alone(toy_study, tmp_path):
-    plan, _ = start(toy_study(), TrialStore(tmp_path))
-    broken = plan.take()
-    plan.end(broken.id, Outcome(FAILED, error="a traceback"))
-    finish(plan)
-    rows = {identity(job): outcome for job, outcome in plan.ended()}
-    assert len(rows) == 10
-    assert rows.pop(identity(broken)).error == "a traceback"
-    assert all(outcome.status == FINISHED for outcome in rows.values())
-
-
 def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
     plan, _ = start(toy_study(), TrialStore(tmp_path))
     while not plan.finished:

@@ -7,22 +7,15 @@ from dml.sweep.plan.strategies import Grid
 from dml.types import Choice, LogUniform, Uniform
 
 
-def test_a_cells_space_joins_loss_miner_and_training(toy_study):
+def test_a_cells_space_joins_loss_and_training(toy_study):
     study = toy_study(
         losses=[{"name": "triplet", "search": {"margin": {"uniform": [0.1, 0.5]}}}],
-        miner={"search": {"margin": {"choice": [0.1, 0.2]}}},
         training={"search": {"learning_rate": {"log_uniform": [1e-4, 1e-2]}}},
     )
     assert space_of(study, study.cells()[0]) == {
         "loss.margin": Uniform(0.1, 0.5),
-        "miner.margin": Choice((0.1, 0.2)),
         "training.learning_rate": LogUniform(1e-4, 1e-2),
     }
-
-
-def test_fixed_searches_nothing(toy_study):
-    study = toy_study(search={"sampler": "fixed"})
-    assert all(space_of(study, cell) == {} for cell in study.cells())
 
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 7, 39])

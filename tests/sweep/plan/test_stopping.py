@@ -7,7 +7,6 @@ import pytest
 import toy
 
 from dml.snapshots import publishing
-from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.init_from import snapshot_outcomes
@@ -71,10 +70,10 @@ def confirmed(plan):
 def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_path, peak):
     plan = start(study(), TrialStore(tmp_path))
     finish(plan, rises_then_falls(peak))
-    best, outcome = plan.best(0)
+    best, outcome = plan.states[0].best(plan.study)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
-    assert plan.validation(0) == plan.value(best, outcome) == pytest.approx(0.6)
+    assert plan.value(best, outcome) == pytest.approx(0.6)
     for job in confirmed(plan):
         assert job.settings == {**best.settings, "training.stop_at": peak}
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
@@ -94,22 +93,8 @@ def test_a_trial_that_is_best_on_the_way_wins_over_one_that_is_best_at_the_end(s
     plans = [start(study({**BEST, "stop": stop}), TrialStore(tmp_path / stop)) for stop in ("best", "last")]
     for plan in plans:
         finish(plan, score)
-    assert [plan.best(0)[0].number for plan in plans] == [1, 0]
+    assert [plan.states[0].best(plan.study)[0].number for plan in plans] == [1, 0]
     assert [confirmed(plan)[0].spec.training.stop_at for plan in plans] == [5, None]
-
-
-def test_without_a_search_one_trial_says_when_to_stop(study, tmp_path):
-    for search in ({"sampler": "fixed", "stop": "best"}, {**BEST, "trials": 7}, {"sampler": "grid", "stop": "best"}):
-        losses = (
-            ["triplet"]
-            if search["sampler"] == "fixed"
-            else [{"name": "triplet", "search": {}, "settings": {"margin": 0.2}}]
-        )
-        plan = start(study(search, losses=losses), TrialStore(tmp_path / search["sampler"]))
-        assert plan.total == 1 + 2
-        ran = finish(plan, rises_then_falls(10))
-        assert [(job.phase, job.number) for job in ran] == [("tune", 0), ("confirm", 0), ("confirm", 1)]
-        assert [job.spec.training.stop_at for job in ran] == [None, 10, 10]
 
 
 @pytest.mark.parametrize("cut", [0, 2, 4])
@@ -122,27 +107,13 @@ def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cu
     assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
 
 
-def test_a_study_that_never_stops_has_the_trials_that_it_had(study):
-    """Golden keys are in test_keys.py; this is about the settings that this choice adds."""
-    plain = study({"sampler": "tpe", "trials": 3})
-    cell, digests = plain.cells()[0], toy.describe("digits", "uniform", 0.0, 0, "tune")
-    for phase in ("tune", "confirm"):
-        record = keys.record(specs.build(plain, cell, phase, 0, {}, digests))["spec"]
-        assert not {"stop_at", "at_start"} & {*record["training"], *record["evaluation"]}
-    stops = study()
-    assert keys.record(specs.build(stops, cell, "tune", 0, {}, digests))["spec"]["evaluation"]["at_start"] is True
-    again = spec_json.load(spec_json.dump(specs.build(stops, cell, "confirm", 0, {"training.stop_at": 5}, digests)))
-    assert again.training.stop_at == 5
-
-
-@pytest.mark.parametrize("thin", [False, True])
-def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
+def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path):
     plan = start(study(), TrialStore(tmp_path / "ran"))
     finish(plan, lambda job, step: rises_then_falls(10)(job, step) / 3)
     frame = trials_frame(plan.study, plan)
     folder = tmp_path / "results/toys"
     folder.mkdir(parents=True)
-    publishing.write_table(publishing.rounded_trials(plan.study, frame, thin), folder / "trials.parquet")
+    publishing.write_table(publishing.rounded_trials(plan.study, frame), folder / "trials.parquet")
     found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"

@@ -14,11 +14,9 @@ from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import write_text
 from dml.snapshots import publishing
-from dml.sweep import disk
 from dml.sweep.disk import remove, unreferenced
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.retention import delete_dropped, record
-from dml.sweep.store.mirror import References
+from dml.sweep.retention import delete_dropped
 
 pytestmark = pytest.mark.slow
 
@@ -42,16 +40,24 @@ def sweep(root, study, tidy=True, **how):
     frame = trials_frame(study, plan)
     (root / "results" / study.name).mkdir(parents=True, exist_ok=True)
     frame.to_parquet(root / "results" / study.name / "trials.parquet")
-    References(root / "store", study.name).replace(frame["key"])
     write_text(root / "store/sweeps" / f"{study.name}.json", "{}")
-    record(plan)
     if tidy:
-        delete_dropped(plan.store, study.name)
+        delete_dropped(plan.store, root / "results", study.name, frame)
     return plan
 
 
 def keys(plan, loss=None):
     return {job.key for job, _ in plan.ended() if loss in (None, job.cell.loss.name)}
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from dml.sweep.store.trials import only_sweep
+with only_sweep(Path(sys.argv[1]), 'other'):
+    print('held', flush=True)
+    time.sleep(60)
+"""
 
 
 def listed(root):
@@ -70,14 +76,35 @@ def test_trials_of_a_study_that_changed_or_is_gone_are_listed(project):
     assert listed(project).keys() == keys(plan, "contrastive"), "its results are still there"
     (project / "results/toys/trials.parquet").unlink()
     assert listed(project).keys() == keys(plan)
-    assert listed(project)[next(iter(keys(shrunk)))] == "a trial of toys, which is gone"
     left = {entry.path.name for entry in unreferenced(project) if entry.path.parent.name == "sweeps"}
-    assert left == {"toys.keys", "toys.models", "toys.json"}
+    assert left == {"toys.json"}
 
 
-def test_an_interrupted_sweep_refers_to_its_trials(project):
-    simulate(study(project, "toys"), project, stop=4)
-    assert unreferenced(project) == []
+def test_no_trial_is_listed_while_a_sweep_is_interrupted(project, capsys):
+    """Its table may lack the last ones."""
+    sweep(project, study(project, "toys"))
+    sweep(project, study(project, "toys", losses=["triplet"]))
+    assert listed(project)
+    own = study(project, "other", losses=["triplet"], seeds=[7, 8])
+    plan, live = simulate(own, project, stop=4), project / "store/sweeps/other.live/trials.parquet"
+    live.parent.mkdir(parents=True)
+    trials_frame(own, plan)[:-1].to_parquet(live)
+    assert listed(project) == {}
+    assert "sweeps have not ended (dml run other" in capsys.readouterr().err
+
+
+def test_nothing_of_a_running_sweep_is_listed(project):
+    sweep(project, study(project, "toys"))
+    (project / "results/toys/trials.parquet").unlink()
+    (project / "pipelines/studies/toys.yaml").unlink()
+    assert listed(project)
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(project / "store")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    try:
+        assert listed(project) == {}
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_published_study_refers_to_its_trials(project):
@@ -85,8 +112,7 @@ def test_a_published_study_refers_to_its_trials(project):
     plan = sweep(project, own)
     frame = pd.read_parquet(project / "results/toys/trials.parquet")
     publishing.write_table(publishing.rounded_trials(own, frame), project / "docs/results/toys/trials.parquet")
-    for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
-        (project / path).unlink()
+    (project / "results/toys/trials.parquet").unlink()
     assert listed(project) == {}
     (project / "pipelines/studies/toys.yaml").unlink()
     assert listed(project).keys() == keys(plan)
@@ -130,19 +156,6 @@ def test_what_is_removed_is_gone_and_nothing_else(project):
     assert {path.name for path in (project / "store/trials").glob("*")} == keys(kept)
     assert unreferenced(project) == []
     assert not (project / "store/.removing").exists()
-
-
-def test_a_trial_that_begins_and_ends_while_the_store_is_looked_at_is_not_listed(project, monkeypatch):
-    simulate(study(project, "toys"), project, stop=4)
-    snapshots = disk.snapshots
-
-    def slowly(folder):
-        References(project / "store", "toys").add("abc")  # as a sweep does before the trial begins
-        write_text(project / "store/trials/abc/result.json", "{}")
-        return snapshots(folder)
-
-    monkeypatch.setattr(disk, "snapshots", slowly)
-    assert unreferenced(project) == []
 
 
 def test_a_removal_that_was_killed_is_listed(project):

@@ -11,11 +11,9 @@ from simulated import models, simulate, write_model
 from dml.files import locked
 from dml.sweep import retention as keeping
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.retention import best_model, delete_dropped, dropped, record
+from dml.sweep.retention import best_model, delete_dropped, dropped
 from dml.sweep.run import Tidying
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
-from dml.sweep.store.mirror import mirrored, owner
-from dml.sweep.store.remote import StorageError
 from dml.sweep.store.trials import TrialStore
 
 pytestmark = pytest.mark.slow
@@ -29,12 +27,16 @@ def score(job):
     return (0.1 if triplet else 0.5) + 0.01 * (job.seed == 1)
 
 
-def end(plan, root, studies=None):
-    """What a sweep does when it ends."""
+def write_table(plan, root):
     out = root / "results" / plan.study.name
     out.mkdir(parents=True, exist_ok=True)
     trials_frame(plan.study, plan).to_parquet(out / "trials.parquet")
-    Tidying(plan, InitFromFinder(root / "results", root / "store"), studies).end()
+
+
+def end(plan, root, studies=None):
+    """What a sweep does when it ends."""
+    write_table(plan, root)
+    Tidying(plan, root / "results", studies).end()
 
 
 def confirmed(plan, seed=None, loss=None):
@@ -44,15 +46,17 @@ def confirmed(plan, seed=None, loss=None):
 
 
 @pytest.mark.parametrize(
-    ("policy", "kept"),
+    ("small", "kept"),
     [
-        ("all", lambda plan: confirmed(plan)),
-        ("cells", lambda plan: confirmed(plan, seed=1)),
-        ("best", lambda plan: confirmed(plan, seed=1, loss="triplet")),
+        (10**6, lambda plan: confirmed(plan, seed=1)),
+        (300, lambda plan: confirmed(plan, seed=1, loss="triplet")),  # a model has about 170 bytes
     ],
 )
-def test_what_each_policy_keeps(toy_study, tmp_path, policy, kept):
-    study = toy_study(seeds=[0, 1, 2], resources={"keep_models": policy})
+def test_the_best_seed_of_each_cell_stays_or_of_large_models_that_of_the_best_cell(
+    toy_study, tmp_path, monkeypatch, small, kept
+):
+    monkeypatch.setattr(keeping, "SMALL", small)
+    study = toy_study(seeds=[0, 1, 2])
     plan = simulate(study, tmp_path, score)
     assert models(tmp_path) == confirmed(plan)
     end(plan, tmp_path)
@@ -80,26 +84,33 @@ BOTH = [{"name": "digits", "id": "birds"}, {"name": "digits", "id": "cars"}]
         ({"rates": [0.1, 0.2]}, ["digits|uniform-0.1", "digits|uniform-0.2"], None),
     ],
 )
-def test_the_best_model_is_trained_with_labels_as_given(toy_study, tmp_path, changes, kept, best):
-    noise = [{"name": "uniform", "rates": changes.pop("rates")}]
-    study = toy_study(seeds=[0], noise=noise, resources={"keep_models": "best"}, **changes)
+def test_the_best_model_is_trained_with_labels_as_given(toy_study, tmp_path, monkeypatch, changes, kept, best):
+    monkeypatch.setattr(keeping, "SMALL", 0)
+    noise = [{"name": "uniform", "rates": changes["rates"]}]
+    study = toy_study(seeds=[0], noise=noise, **{name: value for name, value in changes.items() if name != "rates"})
     plan = simulate(study, tmp_path, over_levels)
-    found, names = best_model(plan), {job.key: job.cell.name for job, _ in plan.ended()}
-    assert (None if found is None else found.cell.name) == (best and f"{best}|triplet|random+random")
+    key, names = best_model(trials_frame(study, plan), plan.store), {job.key: job.cell.name for job, _ in plan.ended()}
+    assert (None if key is None else names[key]) == (best and f"{best}|triplet|random+random")
     end(plan, tmp_path)
     assert sorted(names[key] for key in models(tmp_path)) == [f"{name}|triplet|random+random" for name in kept]
 
 
-@pytest.mark.parametrize("first", ["cells", "all"])
-def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path, first):
-    policies = [first, "all" if first == "cells" else "cells"]
-    plans = [
-        simulate(toy_study(name=f"s{n}", resources={"keep_models": p}), tmp_path, score) for n, p in enumerate(policies)
-    ]
-    assert confirmed(plans[0]) == confirmed(plans[1]), "the same trials"
+def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path):
+    """The same trials in two studies, of which one lacks the best seed."""
+    plans = [simulate(toy_study(name=f"s{n}", seeds=seeds), tmp_path, score) for n, seeds in enumerate(([0, 1], [0]))]
+    write_table(plans[1], tmp_path)
     for plan in plans:
         end(plan, tmp_path)
-    assert models(tmp_path) == confirmed(plans[0])
+    assert models(tmp_path) == confirmed(plans[0]), "the best seed of each"
+
+
+def test_what_an_interrupted_sweep_has_confirmed_stays(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
+    live = tmp_path / "store/sweeps/other.live"
+    live.mkdir(parents=True)
+    trials_frame(plan.study, plan).to_parquet(live / "trials.parquet")
+    end(plan, tmp_path)
+    assert models(tmp_path) == confirmed(plan)
 
 
 def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
@@ -111,17 +122,18 @@ def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
     try:
         end(plan, tmp_path)
         assert models(tmp_path) == confirmed(plan)
-        assert len(dropped(plan.store)) == 2
+        assert len(dropped(plan.store, tmp_path / "results")) == 2
     finally:
         other.kill()
         other.wait()
     with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
-        assert delete_dropped(plan.store, "toys")[0] == 2
+        assert delete_dropped(plan.store, tmp_path / "results", "toys", trials_frame(plan.study, plan))[0] == 2
 
 
 KILL = """
 import shutil, sys, time
 from pathlib import Path
+import pandas as pd
 from dml.sweep.retention import delete_dropped
 from dml.sweep.store.trials import TrialStore
 def slowly(folder, **_):
@@ -130,14 +142,15 @@ def slowly(folder, **_):
         print("half", flush=True)
         time.sleep(60)
 shutil.rmtree = slowly
-delete_dropped(TrialStore(Path(sys.argv[1])), "toys")
+trials = pd.read_parquet(Path(sys.argv[1]) / "results/toys/trials.parquet")
+delete_dropped(TrialStore(Path(sys.argv[1]) / "store"), Path(sys.argv[1]) / "results", "toys", trials)
 """
 
 
 def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_completed(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
-    record(plan)
-    process = subprocess.Popen([sys.executable, "-c", KILL, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True)
+    write_table(plan, tmp_path)
+    process = subprocess.Popen([sys.executable, "-c", KILL, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "half\n"
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -152,11 +165,11 @@ def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_com
 
 def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy_study, tmp_path, monkeypatch):
     plan = simulate(toy_study(), tmp_path, score, stop=9)
-    tidying = Tidying(plan, InitFromFinder(tmp_path / "results", tmp_path / "store"), None)
-    tidying.now_and_then()
+    tidying = Tidying(plan, tmp_path / "results", None)
+    tidying.throttled()
     assert len(models(tmp_path)) == 3, "too early"
     monkeypatch.setattr("dml.sweep.run.TIDY_SECONDS", 0.0)
-    tidying.now_and_then()
+    tidying.throttled()
     whole = [state for state in plan.states if len(state.confirmed) == 2]
     assert (len(whole), len(models(tmp_path))) == (1, 2)
 
@@ -173,11 +186,12 @@ grid:
 """
 
 
-def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys):
+def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(keeping, "SMALL", 0)
     studies = tmp_path / "studies"
     studies.mkdir()
     (studies / "user.yaml").write_text(USER)
-    plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
+    plan = simulate(toy_study(), tmp_path, score)
     end(plan, tmp_path, studies)
     starts = InitFromFinder(tmp_path / "results", tmp_path / "store")
     needed = needed_keys(studies_that_start(studies), starts)
@@ -187,60 +201,26 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys)
     for path in (tmp_path / "results").rglob("*.parquet"):  # as `make clean` does
         path.unlink()
     end(simulate(toy_study(name="other", losses=["margin"]), tmp_path, score), tmp_path, studies)
-    assert needed <= models(tmp_path), "another study's end deletes none of them"
+    assert needed <= models(tmp_path), "no table names them, so nothing deletes them"
 
     (studies / "user.yaml").write_text(USER.replace("triplet", "tripplet: 1"))
     write_model(plan.store, next(iter(confirmed(plan, 0, "contrastive"))))
-    end(simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score), tmp_path, studies)
+    end(simulate(toy_study(), tmp_path, score), tmp_path, studies)
     assert "no model is deleted" in capsys.readouterr().err, "a broken study may need any"
 
 
-def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study, tmp_path):
-    """Workers on other nodes leave their models there."""
-    uri, study = f"file://{tmp_path}/remote", toy_study(resources={"keep_models": "best"})
+def test_a_model_that_only_the_storage_has_is_chosen_and_stays_there(toy_study, tmp_path):
+    """Workers on other nodes leave their models there, and other machines may use them."""
+    study = toy_study()
     plan = simulate(study, tmp_path, score)
-    there = TrialStore(tmp_path / "store", uri)
+    there = TrialStore(tmp_path / "store", f"file://{tmp_path}/remote")
     for job, _ in plan.ended():
         there.push(job.key)
         shutil.rmtree(keeping.model_folder(there, job.key), ignore_errors=True)
     plan.store = there.look()
-    best = best_model(plan)
-    assert {best.key} == confirmed(plan, seed=1, loss="triplet")
-    record(plan)
-    assert set(dropped(there)) == confirmed(plan) - {best.key}
-    assert delete_dropped(there, "toys")[0] == 3
-    assert {path.parent.name for path in tmp_path.glob("remote/trials/*/model")} == {best.key}
-    there.pull_folder(best.key, keeping.MODEL)
-    assert (keeping.model_folder(there, best.key) / "model.json").is_file()
-
-
-@pytest.mark.parametrize("hosts", [("a", "b"), ("a", "a")], ids=["two hosts", "two clones"])
-def test_stores_that_share_a_storage_keep_each_others_models(toy_study, tmp_path, monkeypatch, hosts):
-    """The same trials, of which each store keeps others: a model goes only where none keeps it."""
-    uri, plans = f"file://{tmp_path}/remote", {}
-    host = dict(zip(("first", "second"), hosts, strict=True))
-    for node, policy in (("first", "cells"), ("second", "best")):
-        monkeypatch.setattr("platform.node", lambda node=node: host[node])
-        plan = plans[node] = simulate(toy_study(resources={"keep_models": policy}), tmp_path / node, score)
-        plan.store = TrialStore(tmp_path / node / "store", uri)
-        with mirrored(uri, tmp_path / node / "store", "toys"):
-            for key in confirmed(plan):
-                plan.store.push(key)
-    there = lambda: {path.parent.name for path in tmp_path.glob("remote/trials/*/model")}  # noqa: E731
-    for node, kept in (
-        ("second", confirmed(plan)),  # the first has not decided
-        ("first", confirmed(plan, seed=1)),
-        ("second", confirmed(plan, seed=1)),
-    ):
-        monkeypatch.setattr("platform.node", lambda node=node: host[node])
-        plans[node].store.look()
-        with mirrored(uri, tmp_path / node / "store", "toys"):
-            record(plans[node])
-            delete_dropped(plans[node].store, "toys")
-        assert there() == kept, node
-    monkeypatch.setattr("platform.node", lambda: host["first"])
-    name = f"sweeps/{owner(tmp_path / 'first/store')}/toys.keys"
-    (tmp_path / "remote" / name).write_text("half a k")  # the first is writing it
-    monkeypatch.setattr("platform.node", lambda: host["second"])
-    with pytest.raises(StorageError, match=f"{name} is not whole"):
-        dropped(plans["second"].store)
+    end(plan, tmp_path)
+    assert {path.parent.name for path in tmp_path.glob("remote/trials/*/model")} == confirmed(plan)
+    best = best_model(trials_frame(study, plan), there)
+    assert {best} == confirmed(plan, seed=1, loss="triplet")
+    there.pull_folder(best, keeping.MODEL)
+    assert (keeping.model_folder(there, best) / "model.json").is_file()

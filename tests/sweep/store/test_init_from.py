@@ -72,45 +72,11 @@ def test_a_cell_by_its_attributes_on_the_same_dataset_with_the_same_seed(starts)
     assert found(starts, "digits", study="variants", cell={"loss.margin": 0.2, "positives": None}).endswith("confirm-0")
 
 
-def test_the_best_cell_is_that_with_the_best_validation_score(starts):
-    """Its test scores are the worst."""
-    assert found(starts, study="first", best=True) == "birds-margin-0.2-0-confirm-3"
-    assert found(starts, "cars", study="first", best=True) == "cars-margin-0.2-0-confirm-3"
-
-
-def levels(tmp_path, *tuned, dataset="birds"):
-    """A study whose cells are tuned at some noise rates to some scores, by class splits."""
-    rows = []
-    for rate, scores in tuned:
-        for split, score in enumerate(scores):
-            for phase in ("tune", "confirm"):
-                rows.append({**row(dataset, "triplet", 0.2, rate, phase, 0, 3, score), "split": split})
-                rows[-1]["key"] += f"-{split}"
-    (tmp_path / "results/levels").mkdir()
-    pd.DataFrame(rows).to_parquet(tmp_path / "results/levels/trials.parquet")
-    return lambda dataset: InitFromFinder(tmp_path / "results", tmp_path / "store").key(
-        InitFromSection(study="levels", best=True), dataset, 3
-    )
-
-
-def test_the_best_cell_has_labels_as_given_whatever_scores_at_other_levels(starts, tmp_path):
-    key = levels(tmp_path, (0.3, [0.9, 0.9]), (0.0, [0.5, 0.6]))
-    assert key("birds") == "birds-triplet-0.2-0-confirm-3-0"
-    assert key("elsewhere") == key("birds"), "the only dataset"
-
-
-def test_the_best_cell_of_several_datasets_or_of_made_noise_is_named(starts, tmp_path):
-    with pytest.raises(ValueError, match=r"'first' has several: name one with `cell` in place of `best`: birds, cars"):
-        found(starts, "flowers", study="first", best=True)
-    with pytest.raises(ValueError, match=r"made wrong on purpose.*name one with `cell`.*: uniform-0\.3"):
-        levels(tmp_path, (0.3, [0.9]))("birds")
-
-
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
         (
-            {"study": "frist", "best": True},
+            {"study": "frist", "cell": {"loss": "softmax"}},
             "'frist' has no results: run it first: dml run frist.*first, variants",
         ),
         ({"study": "first", "cell": {"loss": "softmax"}}, r"no cell .*'softmax'.*Choices: birds\|uniform-0\|triplet"),
@@ -118,7 +84,6 @@ def test_the_best_cell_of_several_datasets_or_of_made_noise_is_named(starts, tmp
             {"study": "first", "cell": {"loss": "triplet"}},
             r"2 cells .*Choices: birds\|uniform-0\|[^,]*, birds\|uniform-0.3",
         ),
-        ({"study": "variants", "best": True}, r"tuned no cell.*name one with `cell`. Choices: birds"),
         ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: dml run"),
         ({"path": "nowhere/model"}, "nowhere/model: expected a trial's `model` folder"),
     ],
@@ -130,9 +95,9 @@ def test_what_cannot_be_found_is_refused_with_the_choices(starts, section, expec
 
 def test_a_key_contains_the_weights_and_not_their_place(toy_study):
     def key(start, head=None):
-        section = {"steps": 10, "init_from": {"path": "somewhere.pt", "head": head}} if start else {"steps": 10}
+        section = {"steps": 10, "init_from": {"path": "somewhere.pt"}} if start else {"steps": 10}
         study = toy_study(training=section)
-        find = lambda section, dataset, seed: InitFromSpec(*start, section.head)  # noqa: E731
+        find = lambda section, dataset, seed: InitFromSpec(*start, head)  # noqa: E731
         built = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS, find)
         assert spec_json.load(spec_json.dump(built)) == built
         return keys.key(built)

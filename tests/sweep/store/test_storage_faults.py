@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -11,8 +10,6 @@ from checking import check
 from driver import study
 from object_storage import Proxy, access
 
-from dml.sweep.disk import remove, unreferenced
-from dml.sweep.progress import status
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 
@@ -78,25 +75,11 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     assert "nothing runs again" in line
     changed = explain(study(resources=resources, training={"steps": 20}), store, toy.describe)
     assert changed[1:] == ["  spec.training.steps: 10 -> 20"]
-    (shown,) = status.describe(workplace.folder / "store", [storage])
-    assert "toys" in shown
-    assert "10/10 trials, finished" in shown
     before = len(workplace.log())
     again = workplace.sweep(object_storage.environment, own_ray=True, resources=resources, losses=["triplet"])
     assert "5 already done" in again
     assert workplace.log()[before:] == []
     check(workplace, losses=["triplet"])
-    root = workplace.folder  # what no study refers to any more is listed and removed there
-    path = root / "pipelines/studies/toys.yaml"
-    path.parent.mkdir(parents=True)
-    content = study(resources=resources, losses=["triplet"]).model_dump(mode="json", exclude_unset=True)
-    path.write_text(json.dumps({name: value for name, value in content.items() if name != "name"}))
-    found = [entry for entry in unreferenced(root) if entry.storage]
-    assert len(found) == 5
-    assert all(entry.bytes > 0 and "no sweep" in entry.why for entry in found)
-    assert remove(found) == sum(entry.bytes for entry in found)
-    assert len(outcomes(object_storage, storage)) == 5
-    assert not [entry for entry in unreferenced(root) if entry.storage]
 
 
 def test_a_storage_that_forgets_ends_the_sweep_and_the_next_one_repairs_it(workplace, object_storage, storage):
