@@ -89,6 +89,10 @@ def _attempt(url: str, part: Path, report: Callable[[str], None]) -> None:
     headers = {"User-Agent": "dml", **({"Range": f"bytes={before}-"} if before else {})}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as answer:
         have = before if answer.status == 206 else 0
+        sent = answer.headers.get("Content-Range", "")
+        if have and not sent.strip().startswith(f"bytes {have}-"):
+            part.unlink()  # else bytes of one place would follow those of another
+            raise ConnectionError(f"asked for bytes from {have} on, got {sent or 'a range that is not named'}")
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length and length.isdecimal() else None
         check_space(part.parent, (total or have) - have, url)
