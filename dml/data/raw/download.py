@@ -53,6 +53,9 @@ def get(url: str, target: Path, report: Callable[[str], None], pause: float = 1.
         try:
             _attempt(url, part, report)
         except urllib.error.HTTPError as error:
+            if error.code == 416 and error.headers.get("Content-Range", "").strip() == f"bytes */{_size(part)}":
+                files.move(part, target)  # complete: an earlier call was stopped before it did so
+                return
             if error.code == 416:  # the file is shorter than what an earlier call left
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in RETRIED:

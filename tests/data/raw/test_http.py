@@ -54,6 +54,14 @@ def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
+def test_a_part_file_that_is_whole_is_not_fetched_again(server, tmp_path):
+    server.files["/a.zip"], server.says_size = bytes(range(256)), True
+    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"])
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert server.requests == [("/a.zip", "bytes=256-")]
+
+
 def test_a_reset_connection_keeps_what_came(server, tmp_path):
     """After a reset, a read that waits for more bytes would lose those that arrived."""
     server.files["/a.zip"] = bytes(range(256)) * 100
