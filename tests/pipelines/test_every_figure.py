@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(1200)]
 STUDY = Path(__file__).parents[1] / "studies/every-figure.yaml"
 SECTIONS = (
     *("winners", "settings-varied", "planes", "claims"),
-    *("results", "training", "provenance"),
+    *("results", "provenance"),
 )
 
 
