@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-class Versioned(Protocol):
-    """What every part has."""
-
-    version: ClassVar[int]
-
-
 @runtime_checkable
 class Composite(Protocol):
     """A part that runs other parts: their versions and settings enter a trial's key too."""
