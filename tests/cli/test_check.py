@@ -11,9 +11,8 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0].startswith("tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)")
-    assert "by timing a few steps and an evaluation on random images" in lines[1]
-    assert "2 models" in lines[2]
-    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
+    assert "by timing a few steps on random images" in lines[1]
+    assert not (project / "store").exists()
 
 
 def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
