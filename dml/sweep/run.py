@@ -258,11 +258,7 @@ def _run_trials(
     own: dict[str, float]
     own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
 
-    def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
-        progress.evaluated(job, curve[-1][0])
-        live.evaluated(job, curve, seconds)
-
-    stopper = PlanStopper(plan, evaluated)
+    stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
     watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
