@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dml import config, discovery, evaluation, losses, protocols
+from dml import config, discovery, evaluation, protocols
 from dml.config.for_use import caveats
 from dml.report.loading import load
 from dml.report.methods import mark
@@ -29,7 +28,6 @@ AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 PARTS = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-OWN_PART = (ROOT / "docs" / "own-part.md").read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -58,12 +56,6 @@ def test_the_code_that_trains_with_a_memory_runs():
     networks = scope["network"], torch.nn.Linear(64, 16)
     trained, random = (evaluation.evaluate(n(pixels).detach(), labels, metrics=["map@r"])["map@r"] for n in networks)
     assert trained > random + 0.2
-
-
-def test_the_code_of_an_own_loss_is_that_of_the_rooms_docstring():
-    (block,) = blocks(OWN_PART, "python")
-    example = losses.__doc__.split("contract tests:\n")[1].split("`_forms.py`")[0]
-    assert block.split() == example.split()
 
 
 @pytest.mark.slow
@@ -186,17 +178,6 @@ def test_the_architecture_names_what_exists():
     assert folders == set(discovery.KINDS)
 
 
-def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    layers = [re.findall(r"dml\.(\w+)", layer) for layer in contract["contracts"][0]["layers"]]
-    picture = (ROOT / "docs/figures/rooms.svg").read_text(encoding="utf-8")
-    drawn = re.findall(r'y="(\d+)" class="name">(\w+)<', picture)
-    height = {name: int(y) for y, name in drawn}
-    assert set(height) == {room for layer in layers for room in layer}
-    for above, below in itertools.pairwise(layers):
-        assert max(height[room] for room in above) <= min(height[room] for room in below)
-
-
 @pytest.mark.parametrize(
     ("package", "shown"),
     [
@@ -214,12 +195,3 @@ def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
 def test_every_part_is_named(package, shown):
     for name in discovery.names(package):
         assert f"`{name}`" in shown, f"{package}: name `{name}` in {shown.splitlines()[0]!r}"
-
-
-def test_every_part_of_the_python_interface_has_a_page():
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
-    shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
-    for package in ("losses", "filters", "miners.positives", "miners.negatives", "noise", "evaluation.metrics"):
-        files = (ROOT / "dml" / package.replace(".", "/")).glob("[a-z]*.py")
-        parts = {f"dml.{package}.{path.stem}" for path in files} - {"dml.losses.geodesic", "dml.losses.synthesis"}
-        assert parts <= shown

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.nn.functional import triplet_margin_loss
 
 import dml
 
@@ -44,22 +43,6 @@ def test_its_trainer_trains_with_a_loss_and_a_miner_of_ours():
         )
     assert len(space["values"]) == 20
     assert after > before + 0.1, (before, after)
-
-
-def adapter(mine):
-    space = {"torch": torch}
-    exec(ADAPTER, space)
-    return space["FromDml"](mine)
-
-
-def test_oml_trains_with_a_loss_and_a_miner_of_ours(batch):
-    pytest.importorskip("oml", reason="open-metric-learning is not installed: it requires NumPy below 2")
-    embeddings, labels = batch
-    space = {"FromDml": lambda mine: adapter(mine), "dml": dml}
-    exec(OML, space)
-    a, p, n = dml.miners.build(positives="easy", negatives="hard")(embeddings, labels)
-    expected = triplet_margin_loss(embeddings[a], embeddings[p], embeddings[n], margin=0.2)
-    assert float(space["criterion"](embeddings, labels)) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_each_name_of_the_table_exists_in_its_library():

@@ -138,17 +138,6 @@ def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
     assert said in str(raised.value)
 
 
-def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
-    import papers as imported  # that of the clone
-
-    (tmp_path / "papers/one").mkdir(parents=True)
-    (tmp_path / "papers/one/paper.yaml").write_text(PAPER.partition("sections")[0])
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(ValueError, match="cannot be imported") as raised:
-        papers.papers()
-    assert imported.__file__ in str(raised.value)
-
-
 @pytest.mark.parametrize("others_first", [False, True])
 def test_a_project_with_papers_hides_none_of_pythons_modules(project, others_first):
     root, python = project
@@ -163,18 +152,6 @@ use_project(Path())
 print(papers()[0].name, Path(PathFinder.find_spec("calendar").origin).parent == Path({str(root)!r}))
 """)
     assert said == "fifth False\n"
-
-
-@pytest.mark.parametrize(
-    ("claims", "said"),
-    [("id,claim,decided_by\nother-sum,A.,cpu\n", "'fifth-'"), ("id,claim,decided_by,nots\nfifth-a,A.,cpu,\n", "nots")],
-)
-def test_wrong_claims_are_refused(project, claims, said):
-    root, python = project
-    (root / "papers/fifth/claims.csv").write_text(claims)
-    found = python("from dml.papers import paper_claims; paper_claims()", status=1)
-    assert "claims.csv" in found
-    assert said in found
 
 
 def test_the_report_counts_the_papers_code_and_no_other_stage_does(project):

@@ -99,17 +99,6 @@ def test_no_project_where_it_would_hide_or_overwrite_files_of_a_person(dml, empt
     assert (empty / ".gitignore").read_text() == ignored
 
 
-@pytest.mark.parametrize(("where", "said"), [(".", "is a project already"), ("below/it", "is in the project")])
-def test_no_project_in_a_project(dml, empty, where, said):
-    dml("init")
-    before = files(empty)
-    done = dml("init", where)
-    assert done.code == 1
-    assert said in done.err
-    assert str(empty / "pipelines/studies") in done.err
-    assert files(empty) == before
-
-
 def test_a_clone_has_the_same_pipeline():
     """But for its scripts in `pipelines`, which start the same code."""
     ours = (ROOT / "dvc.yaml").read_text(encoding="utf-8")

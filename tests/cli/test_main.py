@@ -67,19 +67,3 @@ def test_help_starts_without_heavy_imports():
     before = os.times().children_user
     subprocess.run([sys.executable, "-m", "dml", "--help"], env=environment, capture_output=True, check=True)
     assert os.times().children_user - before < 1.0  # seconds of the processor: 0.2 on two cores
-
-
-def test_an_unknown_study_is_named_without_heavy_imports(project):
-    program = f"""
-import contextlib, io, sys
-from dml.cli.main import app
-for word in ("check", "recommend", "refit", "why", "publish"):
-    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
-        app([word, "tinny"])
-    loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own
-    print(word, "no such study" in said.getvalue() and "did you mean 'tiny'" in said.getvalue(), sorted(loaded))
-"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
-    assert [line.split(" ", 1)[1] for line in done.stdout.splitlines()] == ["True []"] * 5

@@ -52,17 +52,6 @@ def test_a_key_given_twice_in_an_extended_study_is_reported_with_its_file(tmp_pa
         load(tmp_path, "extends: base\n")
 
 
-def test_another_search_space_than_the_extended_studys_takes_that_back(tmp_path):
-    (tmp_path / "base.yaml").write_text(
-        GOOD + "training: {search: {learning_rate: {log_uniform: [0.001, 0.01]}}}\n", encoding="utf-8"
-    )
-    other = "extends: base\ntraining: {search: {learning_rate: {choice: [0.1]TAKEN}}}\n"
-    with pytest.raises(ConfigError, match=r"got log_uniform and choice.*\{log_uniform: null, choice: \[\.\.\.\]\}"):
-        load(tmp_path, other.replace("TAKEN", ""))
-    found = load(tmp_path, other.replace("TAKEN", ", log_uniform: null"))
-    assert found.training.search["learning_rate"].options == (0.1,)
-
-
 def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
     text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
     assert load(tmp_path, text).training.batch.sampler == "hierarchical"

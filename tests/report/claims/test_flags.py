@@ -48,22 +48,6 @@ def test_shares_of_a_reference_that_still_rises_are_not_tested(verdicts, claim, 
 
 
 @pytest.mark.parametrize(
-    ("scores", "rises"),
-    [
-        ((0.100, 0.106, 0.112), True),  # 0.6 points of 11: not seen by a bound of one point
-        ((0.900, 0.913, 0.926), False),  # 1.3 points of 93
-        ((0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.642, 0.648), True),  # not seen at the last evaluation
-    ],
-)
-def test_a_rise_is_over_the_last_fifth_of_the_steps_and_relative_to_the_score(synthetic, loaded, scores, rises):
-    results = loaded(synthetic.small())
-    settings = json.dumps({"training.steps": 10 * (len(scores) - 1)})
-    frame = results.trials.assign(curve=_curve(*scores), settings=settings)
-    found = flags(replace(results, trials=frame), results.cells.values(), fixed=True).found
-    assert ("still rising" in found) == rises
-
-
-@pytest.mark.parametrize(
     ("later", "rises"), [((), True), ((0.41, 0.41, 0.41), False), ((0.35, 0.3, 0.2), False), ((0.42, 0.46, 0.5), True)]
 )
 def test_a_trial_that_ended_early_goes_on_as_its_tuning_trial_did(synthetic, loaded, later, rises):
