@@ -238,12 +238,3 @@ def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, 
     assert resumed.result().curve == whole.result().curve
     both = [np.load(tmp_path / name / "embeddings.npz")["embeddings"] for name in ("whole", "broken")]
     assert np.array_equal(*both)
-
-
-def test_what_is_stored_of_images_is_shared_with_studies_of_one_view(packed):
-    training = TrainingSpec(backbone_settings={"width": 4}, train_from=BLOCK, views=3)
-    first, mirrored = of_each_view(training, "mirror")
-    assert first == training
-    assert (mirrored.views, mirrored.train_from) == (1, BLOCK)
-    assert of_each_view(training, "one") == [training]
-    assert replace(mirrored, mirrored=False) == replace(training, views=1)

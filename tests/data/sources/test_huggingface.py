@@ -153,12 +153,6 @@ def test_all_files_of_a_folder_are_read(names, parts, tmp_path):
     assert {name: len(part) for name, part in source._load(tmp_path / "raw").items()} == parts
 
 
-def test_a_file_that_says_no_split_among_others_that_do(tmp_path):
-    pytest.importorskip("datasets")
-    with pytest.raises(DataError, match=r"birds\.parquet: its name says no split, and others say"):
-        write(tmp_path / "own", "birds.parquet", "test.parquet").download(tmp_path / "raw", quiet)
-
-
 def test_a_changed_file_is_noticed(tmp_path):
     table("ant", "bee").save_to_disk(str(tmp_path / "own"))
     source = Huggingface(str(tmp_path / "own"))
@@ -167,33 +161,6 @@ def test_a_changed_file_is_noticed(tmp_path):
     (tmp_path / "own/state.json").write_text((tmp_path / "own/state.json").read_text() + " ")
     assert source.fingerprint(tmp_path) != before
     assert Huggingface("owner/birds").fingerprint(tmp_path) is None
-
-
-def test_what_cannot_be_loaded(tmp_path, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut/state.json").write_text("{")
-    for path, expected in (
-        ("/nowhere/at/all", r"path is '/nowhere/at/all', which does not exist \(from "),
-        (str(tmp_path / "empty"), "empty: expected a folder that"),
-        (str(tmp_path / "cut"), "cut: cannot be read: "),
-    ):
-        with pytest.raises(DataError, match=expected):
-            Huggingface(path).download(tmp_path / "raw", quiet)
-
-    def no_network(*arguments, **keywords):
-        raise ConnectionError("Couldn't reach 'owner/birds' on the Hub\nand a second line")
-
-    monkeypatch.setattr(datasets, "load_dataset", no_network)
-    with pytest.raises(DataError) as raised:
-        Huggingface("owner/birds").download(tmp_path / "raw", quiet)
-    text = str(raised.value)
-    assert text.startswith(
-        "huggingface: 'owner/birds' is no folder here, and could not be loaded from the hub: Couldn't"
-    )
-    assert "save_to_disk" in text
-    assert "\n" not in text
 
 
 def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
