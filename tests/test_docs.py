@@ -91,10 +91,7 @@ TURNED = re.compile(r"\b(takes|costs?|lowers?|harms|below|ahead|loses|less)\b")
 
 @pytest.mark.slow
 def test_the_findings_are_those_of_the_published_studies(results_page):
-    """Each effect with an interval is what the page of results says of a study that the paragraph names.
-
-    The opposite of it, only in a sentence that says "takes", "costs" and the like.
-    """
+    """Each effect with an interval is what the page of results says of a study that the paragraph names."""
     results = results_page.replace("\N{MINUS SIGN}", "-").replace("+", "")
     published = {path.name for path in (ROOT / "docs/results").iterdir() if path.is_dir()}
     of = {name: _said_of(name, results) for name in published}

@@ -228,10 +228,7 @@ class Check:
 
     @staticmethod
     def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):
-        """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative).
-
-        `tied`: the loss chooses one of several equally near samples, so the gradients of equal rows are summed.
-        """
+        """loss(x, y, tuples) and naive(x) have one value and gradient; `tied`: those of equal rows are summed."""
         value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
         expected, wanted = value_and_gradient(naive, x, *(parameters if naive_parameters is None else naive_parameters))
         torch.testing.assert_close(value, expected.to(value.dtype), rtol=rtol, atol=1e-9)
