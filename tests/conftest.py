@@ -159,7 +159,7 @@ def _file_of(part: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Python's path, MLflow's backend and torch's threads are as before: two threads make later files eight times as long."""
+    """Python's path, MLflow's backend and torch's threads are as before: two threads take up to eight times as long."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     threads = torch.get_num_threads()
     yield

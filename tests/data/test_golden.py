@@ -26,7 +26,7 @@ def digest(content: bytes) -> str:
 
 @pytest.mark.parametrize("key", MAKERS)
 def test_sources(key, golden, tmp_path, monkeypatch):
-    """Records of small archives (pixels only of arrays, since encoders differ), and roles of a fixed index or of them."""
+    """Records of small archives (pixels only of arrays, since encoders differ), and roles of a fixed index."""
     name, make = MAKERS[key]
     options = {"complete": False} if downloads(name) else {}
     source, raw, _ = mirrored(name, make, tmp_path, monkeypatch, **options)

@@ -109,7 +109,7 @@ def access(endpoint: str, key: str = KEY, secret: str = SECRET) -> dict[str, str
 
 
 class Proxy:
-    """Passes requests on, and may delay answers, or answer writes without passing them on."""
+    """Passes requests on, but `forgets` as many writes to paths of a pattern as it says."""
 
     def __init__(self, port: int):
         self.forgets: dict[str, int] = {}
