@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import mlflow
 import numpy as np
@@ -70,7 +71,10 @@ def by_hand(folder, images):
 
 
 @pytest.mark.slow
-def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, packed, onnxruntime, tmp_path):
+def test_the_winner_is_trained_on_all_images_registered_and_embeds(
+    dml, swept, packed, onnxruntime, empty_database, tmp_path
+):
+    shutil.copy(empty_database, swept / "mlflow.db")
     done = dml("refit", NAME, "--rate", 0.1, "--onnx")
     assert done.code == 0, done.err
     assert "triplet, easy + random: the best of tiny at 10% wrong labels" in done.out
