@@ -13,20 +13,15 @@ import torch
 from dml import config, discovery, evaluation, protocols
 from dml.config.for_use import caveats
 from dml.report.loading import load
-from dml.report.methods import mark
 from dml.report.numbers import points
 from dml.report.regimes import each_gain
 from dml.snapshots import Snapshot
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-NETWORKS = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
-DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
-PARTS = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 
 
@@ -109,20 +104,6 @@ def test_the_findings_are_those_of_the_published_studies(results_page):
                 assert said or any(re.search(pattern, _gains_of(study)) for study in studies), (both, studies)
 
 
-def test_comparisons_at_one_learning_rate_are_marked():
-    """In each point of README's findings, and each section of the findings, that names an untuned study."""
-    stated = [(point, point) for point in _readmes_findings()]
-    assert len(stated) == 3
-    sections = [(section.partition("\n")[0], section) for section in FINDINGS.split("\n## ")[1:]]
-    named = 0
-    for where, text in stated + sections:
-        for study in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text):
-            said = mark(config.load_study(ROOT / "pipelines/studies" / f"{study}.yaml"))
-            named += bool(said)
-            assert said.removeprefix("rate ") in where, (study, where)
-    assert named > 15
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/findings.md", "docs/ideas"])
 def test_what_was_chosen_on_correct_labels_and_shared_handwriting_are_said(page):
     """In each section that names a study with the mark, and in each page about an idea."""
@@ -136,11 +117,6 @@ def test_what_was_chosen_on_correct_labels_and_shared_handwriting_are_said(page)
                 named += 1
                 assert mark_ in section.lower(), (mark_, study, section.partition("\n")[0])
     assert named
-
-
-def _readmes_findings() -> list[str]:
-    (found,) = re.findall(r"## What we found\n.*?\n## ", README, flags=re.DOTALL)
-    return [point.split("\n\n")[0] for point in found.split("\n- ")[1:]]
 
 
 def _said_of(study: str, results: str) -> str:
@@ -173,22 +149,3 @@ def test_the_architecture_names_what_exists():
         assert hasattr(protocols, name), name
     folders = {path.strip("/").replace("/", ".") for path in re.findall(r"\| `(dml/[\w/]+/)` \|", ARCHITECTURE)}
     assert folders == set(discovery.KINDS)
-
-
-@pytest.mark.parametrize(
-    ("package", "shown"),
-    [
-        ("dml.losses", PARTS),
-        ("dml.filters", PARTS),
-        ("dml.miners.positives", PARTS),
-        ("dml.miners.negatives", PARTS),
-        ("dml.noise", PARTS),
-        ("dml.models", NETWORKS),
-        ("dml.data.batches", SETTINGS),
-        ("dml.data.augment", SETTINGS),
-        ("dml.data.sources", DATASETS),
-    ],
-)
-def test_every_part_is_named(package, shown):
-    for name in discovery.names(package):
-        assert f"`{name}`" in shown, f"{package}: name `{name}` in {shown.splitlines()[0]!r}"

@@ -1,12 +1,10 @@
 """The seam between the engine and a project's papers: a folder is a paper, and a project may have none."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from dml import papers
 from dml.pipeline import versions
 
 pytestmark = pytest.mark.slow
@@ -115,27 +113,6 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
         text = (root / "report" / f"{name}.html").read_text()
         assert "theory.html" not in text
         assert "claims.html" not in text
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "title: A\nyear: 2030\nsection: [a]\n",
-            "section: expected title and year, and of citation, ",
-        ),
-        ("title: A\n", "year: expected"),
-        ("", "title, year: expected"),
-        ("title: A\nyear: 2030\nsections: [one]\n", "sections: one: expected files in its folder sections; there is"),
-    ],
-)
-def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
-    (tmp_path / "papers/one").mkdir(parents=True)
-    (tmp_path / "papers/one/paper.yaml").write_text(text)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(ValueError, match=r"paper\.yaml") as raised:
-        papers.papers()
-    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize("others_first", [False, True])

@@ -29,15 +29,6 @@ def test_every_command_is_in_the_documentation(name):
     assert re.search(rf"^\| `dml {name}\b[^`]*` \|", text, flags=re.MULTILINE)
 
 
-def test_the_makefile_passes_options_that_commands_have():
-    commands = typer.main.get_command(app).commands
-    lines = re.findall(r"dml ([a-z]+) (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    passed = [(name, option) for name, rest in lines for option in re.findall(r"--[a-z-]+", rest)]
-    assert {"audit"} <= {name for name, _ in passed}
-    for name, option in passed:
-        assert option in [text for parameter in commands[name].params for text in parameter.opts], (name, option)
-
-
 @pytest.mark.parametrize("arguments", [["run"], ["check", "quickstart"], ["status"], ["report"], ["gc"], ["ui"]])
 def test_outside_a_project_one_message_says_what_was_expected(dml, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)

@@ -67,20 +67,6 @@ def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
             load(tmp_path, f"title: A\nlosses: [{loss}, {other}]\n{rest}")
 
 
-@pytest.mark.parametrize(
-    "mined",
-    ["positives: [random]\nnegatives: [random]", "miner: {name: pytorch_metric_learning.miners.BatchHardMiner}"],
-)
-def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tuples_are_mined(tmp_path, mined):
-    if "pytorch" in mined:
-        pytest.importorskip("pytorch_metric_learning")
-    text = "title: A\nlosses: [dml.losses.contrastive.Contrastive]\ndatasets: [digits]\n"
-    text += "training: {batch: {per_class: 1}}\n"
-    assert load(tmp_path, text).cells()
-    with pytest.raises(ConfigError, match=r"per_class is 1: such a batch has no positive pair"):
-        load(tmp_path, text + mined)
-
-
 def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):
     for batch in ("{sampler: random, classes: 1}", "{sampler: random, per_class: 1}"):
         assert load(tmp_path, GOOD.replace("seeds:", f"training: {{batch: {batch}}}\nseeds:")).cells()

@@ -5,28 +5,7 @@ import inspect
 import pytest
 
 from dml import discovery
-from dml.miners import PolicyMiner, build
 from dml.protocols import NegativePolicy, PositivePolicy
-
-
-def test_every_setting_goes_with_every_pair():
-    """A study has one set of settings for all its pairs."""
-    mine = build(
-        positives="easy",
-        negatives="hard",
-        margin=0.3,
-        epsilon=0.2,
-        cutoff=0.4,
-        max_distance=1.3,
-        window=True,
-        normalize=False,
-        distance="squared",
-        padded=True,
-        max_per_class=4,
-    )
-    assert isinstance(mine, PolicyMiner)
-    assert (mine.normalize, mine.distance, mine.padded, mine.max_per_class) == (False, "squared", True, 4)
-
 
 PARTS = [(kind, name) for kind in ("positives", "negatives") for name in discovery.names(f"dml.miners.{kind}")]
 

@@ -2,7 +2,6 @@
 
 import io
 
-import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -100,33 +99,6 @@ def test_columns_by_name_and_coarse_labels(tmp_path):
     assert index["fine"].tolist() == list(range(8))
     with pytest.raises(DataError, match=r"label: no column 'knd'; did you mean 'kind'\? Choices: photo, kind, group"):
         Huggingface(str(tmp_path / "own"), label="knd").download(tmp_path, quiet)
-
-
-def test_images_as_bytes_paths_and_arrays(tmp_path):
-    """Tables that were not made by `datasets`."""
-    datasets = pytest.importorskip("datasets")
-    pixels = np.full((6, 6), 40, np.uint8)
-    encoded = io.BytesIO()
-    Image.fromarray(pixels).save(encoded, "png")
-    (tmp_path / "paths").mkdir()
-    Image.fromarray(pixels).save(tmp_path / "paths/a.png")
-    forms = {
-        "bytes": [encoded.getvalue()],
-        "struct": [{"bytes": encoded.getvalue(), "path": "a.png"}],
-        "paths": ["a.png"],
-        "arrays": [pixels.tolist()],
-    }
-    for form, values in forms.items():
-        part = datasets.Dataset.from_dict({"image": values * 4, "name": ["b", "a", "c", "d"]})
-        part.save_to_disk(str(tmp_path / form))
-        index, _ = read(Huggingface(str(tmp_path / form), label="name"), tmp_path / f"of {form}")
-        assert index["grey"].tolist() == [40] * 4
-        assert index["fine"].tolist() == [1, 0, 2, 3]
-        assert index["fine_name"].tolist() == ["b", "a", "c", "d"]
-    part = datasets.Dataset.from_dict({"image": [[[300.5]]] * 4, "label": [0, 1, 2, 3]})
-    part.save_to_disk(str(tmp_path / "wrong"))
-    with pytest.raises(DataError, match="all: row 0: image: expected an image"):
-        read(Huggingface(str(tmp_path / "wrong")), tmp_path / "of wrong")
 
 
 def write(folder, *names):
