@@ -124,14 +124,6 @@ def test_sorting_and_filter_survive_a_reload(seen):
     assert again["words"] == "margin 40% easy"
 
 
-def test_sorting_and_filter_survive_a_reload_of_the_same_page(seen):
-    """Of a page on disk: the harness opens every page by a `file:` address."""
-    clicked, (after, rows, typed, is_new) = seen["clicked"], seen["reload"]
-    assert clicked["left"].startswith("file:")
-    assert is_new
-    assert (after, rows, typed) == (clicked["after"], clicked["rows"], "margin 40% easy")
-
-
 def test_a_long_table_shows_its_first_rows_until_asked(seen):
     assert seen["clicked"]["few"] == 12
     assert seen["all"] == 24

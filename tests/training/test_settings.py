@@ -105,12 +105,6 @@ def test_frozen_batch_norm_keeps_statistics_and_parameters(make_spec, data_root,
         assert torch.equal(module.running_mean, mean)
 
 
-def test_a_normalized_head_ignores_lengths():
-    rows = torch.randn(5, 8) + 3
-    normalized = models.build_head(8, embedding_size=4, head_normalize=True).eval()
-    torch.testing.assert_close(normalized(rows), normalized(7 * rows))
-
-
 @pytest.mark.parametrize("kind", closed_form.KINDS)
 def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root, tmp_path, kind):
     training = Training(make_spec(head_start=kind, rate=0.0), data_root, tmp_path)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from synthetic import KEY, of_study
 
@@ -45,20 +44,6 @@ def test_shares_of_a_reference_that_still_rises_are_not_tested(verdicts, claim, 
 
     (verdict,) = verdicts([claim(share=share, where={"rate": 0.4})], UP, alter, rates=(0.0, 0.4))
     assert verdict.flags == (("still rising",) if share else ())
-
-
-@pytest.mark.parametrize(
-    ("later", "rises"), [((), True), ((0.41, 0.41, 0.41), False), ((0.35, 0.3, 0.2), False), ((0.42, 0.46, 0.5), True)]
-)
-def test_a_trial_that_ended_early_goes_on_as_its_tuning_trial_did(synthetic, loaded, later, rises):
-    """Both end on a slope at step 20 of 50, which validation classes chose; the tuning trial took all steps."""
-    results = loaded(synthetic.small())
-    settings = json.dumps({"training.steps": 50})
-    cell = next(iter(results.cells.values()))
-    confirmed = results.confirmed_of(cell.name).assign(curve=_curve(0.3, 0.4, 0.5), settings=settings)
-    tuned = confirmed[:1].assign(phase="tune", curve=_curve(0.2, 0.3, 0.4, *later) if later else "[]")
-    found = flags(replace(results, trials=pd.concat([confirmed, tuned])), [cell], fixed=True).found
-    assert ("still rising" in found) == rises
 
 
 @pytest.fixture
