@@ -57,12 +57,6 @@ class Case:
         return self.settings.get("synthesis", "none") != "none"
 
     @property
-    def of_samples(self) -> bool:
-        """Whether the loss compares each sample with what it has learned."""
-        loss = self.build()
-        return not loss.uses_tuples and any(True for _ in loss.parameters())
-
-    @property
     def lists_triples(self) -> bool:
         """Whether the loss lists all triples if no tuples are given, which takes memory for each."""
         return self.name == "trimmed" and self.settings.get("loss", "triplet") == "triplet"

@@ -62,12 +62,6 @@ async function run() {
     after: orders(page), rows: shown(page).length, words: page.querySelector("input[data-table=%TABLE%]").value,
     sort: sorting(page).parentElement.getAttribute("aria-sort"), at: Math.round(page.documentElement.scrollTop),
   }));
-  await open("reload", left, 1280, async (page, window) => {
-    const frame = window.frameElement;
-    await new Promise((done) => { frame.onload = done; window.location.reload(); });
-    const next = frame.contentDocument;
-    return [orders(next), shown(next).length, next.querySelector("input[data-table=%TABLE%]").value, next !== page];
-  });
   await open("all", study, 1280, (page) => {
     const button = Array.from(table(page).closest(".scroll").nextElementSibling.querySelectorAll("button"));
     button.find((each) => each.textContent === "All rows").click();
