@@ -164,25 +164,4 @@ def test_a_file_that_changed_since_the_plan_is_refused(tmp_path):
     assert models.with_files("torchvision", settings)["weights"]["sha256"] != settings["weights"]["sha256"]
 
 
-@pytest.mark.parametrize("part", ["torchvision", "timm", "mobilenet_v1"])
-def test_statistics_of_weights_from_a_file(part):
-    if part == "timm":
-        pytest.importorskip("timm")
-    found, chosen = models.find(part), {} if part == "mobilenet_v1" else {"name": "mobilenetv2_100"}
-    if part == "torchvision":
-        chosen = {"name": "mobilenet_v2"}
-    imagenet = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
-    assert found.statistics(**chosen, weights="x.pth") == imagenet
-    assert found.statistics(**chosen, weights="x.pth", mean=0.5, std=[0.1, 0.2, 0.3]) == {
-        "mean": [0.5],
-        "std": [0.1, 0.2, 0.3],
-    }
-    assert found.statistics(**chosen, weights="x.pth", mean=0.5) == {**imagenet, "mean": [0.5]}
-    offline = found.without_weights({**chosen, "weights": "x.pth", "mean": 0.5, "std": 0.5})
-    assert "weights" not in offline
-    assert found.statistics(**offline) == {"mean": [0.5], "std": [0.5]}
-    with pytest.raises(ValueError, match="mean and std go together"):
-        found.statistics(**{**offline, "std": None})
-
-
 # Real weights, of which the README beside them says how they load.

@@ -114,18 +114,3 @@ def test_against_the_definition(size, kernel, stride):
         assert isinstance(layers[1], SameMaxPool2d)
         largest = naive(image[0, 0], kernel, stride, lambda seen: max(v for v in seen if v is not None))
         torch.testing.assert_close(layers[1](image)[0, 0], largest)
-
-
-def test_the_new_layers_are_those_that_run():
-    torch.manual_seed(0)
-    network, images = models.build("small_conv", embedding_size=4, channels=1), torch.randn(4, 1, 8, 8)
-    expected = network.eval()(images)
-    assert torch.equal(network.train().eval()(images), expected)
-    network = nn.SyncBatchNorm.convert_sync_batchnorm(network.train())
-    ran = []
-    for module in network.modules():
-        if isinstance(module, nn.SyncBatchNorm):
-            module.register_forward_hook(lambda module, *_: ran.append((module, module.training)))
-    torch.testing.assert_close(network.eval()(images), expected)
-    assert len({module for module, _ in ran}) == 3
-    assert not any(training for _, training in ran)

@@ -61,22 +61,6 @@ def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_r
     assert not torch.equal(whole.model.head.weight, load_file(trained / "model/model.safetensors")["head.weight"])
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"backbone_settings": {"width": 2}},
-            r"another backbone: 'backbone.layers.0.weight' has the shape \(4, 1, 3, 3",
-        ),
-        ({"backbone": "mlp", "backbone_settings": {}}, r"another backbone: it has no 'backbone\..*' and \d+ more"),
-    ],
-)
-def test_what_does_not_fit_is_refused(make_spec, data_root, trained, tmp_path, changes, expected):
-    spec = make_spec(init_from=start_from(trained / "model"), **changes)
-    with pytest.raises(ValueError, match=expected):
-        Training(spec, data_root, tmp_path / "next")
-
-
 def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, tmp_path):
     start = start_from(trained / "model")
     weights = load_file(trained / "model/model.safetensors")

@@ -1,6 +1,5 @@
 """Hostile and broken archives: one clear error, and no files left behind."""
 
-import errno
 import io
 import stat
 import tarfile
@@ -135,13 +134,3 @@ def test_flipped_bytes_of_a_compressed_tar(suffix, tmp_path, folder):
         refused(path, folder, "truncated or corrupt")
     path.write_bytes(whole)
     extract(path, folder)
-
-
-def test_the_disk_fills_while_unpacking(archive, folder, monkeypatch):
-    make(archive, GOOD)
-
-    def full(*arguments, **keywords):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(archives, "_unpacked", full)
-    refused(archive, folder, "no space left")
