@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -162,7 +162,7 @@ class Remote:
         files = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
         files = {name: path for name, path in files.items() if path.name != "lock" and not path.name.startswith(".")}
         for name in sorted(files, key=lambda name: name in LAST):
-            self._write(f"{target}/{name}", lambda file, path=files[name]: _copy(path, file))
+            self._write(f"{target}/{name}", partial(_copy, files[name]))
         for name in self.list(target).keys() - files.keys():
             self.delete_file(f"{target}/{name}")
 
