@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -99,6 +99,27 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
+
+
+def remembered(path: Path, what: Any, inputs: Iterable[Path], make: Callable[[], Any]) -> Any:
+    """What `make` returns, plain JSON, from the file `path` if that was made of the same.
+
+    Parameters
+    ----------
+    what : plain JSON that decides it too.
+    inputs : files, and folders of files, that decide it, compared by name, size and time; `dml`'s own code always does.
+    """
+    tops = [Path(__file__).parent, *inputs]
+    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*")) if file.suffix != ".pyc"]
+    states = sorted((str(file), (own := file.stat()).st_size, own.st_mtime_ns) for file in files if file.is_file())
+    digest = hashlib.sha256(json.dumps([what, states]).encode()).hexdigest()
+    before = read_json(path)
+    if isinstance(before, dict) and before.get("of") == digest:
+        return before["content"]
+    content = make()
+    with suppress(OSError):  # a project that cannot be written is answered too
+        write_json(path, {"of": digest, "content": content})
+    return content
 
 
 def check_writable(path: Path) -> None:

@@ -310,7 +310,8 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     training = spec.training
     device, batch = torch.device(training.device), training.batch
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])
-    classes, one = max(2, batch.classes), shape[1:]
+    classes = max(2, batch.classes)
+    one: tuple[int, ...] = shape[1:]
     with _threads(threads), torch.random.fork_rng(devices=[]):
         network = describe_model(spec, _data(manifest))["network"]
         model: Any = models.build(**{**network, **models.find(training.backbone).without_weights(network)})
