@@ -69,12 +69,7 @@ def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
 
 
 def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
-    """The cells that have all wanted values.
-
-    Raises
-    ------
-    ValueError : an unknown attribute, a value that no cell has, or no cell with all of them; with the choices.
-    """
+    """The cells that have all wanted values."""
     check_attributes(cells, wanted)
     for key, value in wanted.items():
         values = list({repr(found): found for found in (attribute(cell, key) for cell in cells)}.values())
@@ -128,12 +123,7 @@ class ComparisonSection(StudySection):
 
 
 def check(study: Any) -> None:
-    """Check a study's comparisons, and the attributes that its reference values name.
-
-    Raises
-    ------
-    LocatedError : of the first that is wrong, with the choices.
-    """
+    """Check a study's comparisons, and the attributes that its reference values name."""
     cells = study.cells() if study.reference_values or study.compare else []
     for number, entry in enumerate(study.reference_values):
         try:
@@ -149,12 +139,7 @@ def check(study: Any) -> None:
 
 
 def score_key(study: Any, dataset: str, score: str = "") -> str:
-    """The score key of a comparison's `score` for a dataset; without one, that of the study's objective.
-
-    Raises
-    ------
-    ValueError : a score that the study does not evaluate, with the choices.
-    """
+    """The score key of a comparison's `score` for a dataset; without one, that of the study's objective."""
     if not score:
         return str(study.objective(dataset))
     evaluation = study.evaluation

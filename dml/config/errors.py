@@ -135,13 +135,7 @@ TOO_SHORT = "too_short"  # pydantic's error of a list
 
 
 class LocatedError(ValueError):
-    """A problem that a check of a whole section finds in one of its settings.
-
-    Parameters
-    ----------
-    message : what was expected, what came, and the choices.
-    location : keys and positions of lists, from the checked section down to the setting.
-    """
+    """A problem that a check of a section finds: `location` has keys and positions of lists, down to the setting."""
 
     def __init__(self, message: str, *location: str | int):
         super().__init__(message)
@@ -149,14 +143,7 @@ class LocatedError(ValueError):
 
 
 def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: ValueError) -> str:
-    """All problems of a study that `model` or a check rejects, one line each.
-
-    Parameters
-    ----------
-    files : (path, text) of the study's file, then of those that it extends. The line is that of the first best match.
-
-    Locations have the names of the code; messages have those of a file.
-    """
+    """All problems of a study that `model` or a check rejects, one line each. `files`: the study's, then its bases."""
     roots = [(path, yaml.compose(text)) for path, text in files]
     if isinstance(error, ValidationError):
         problems: dict[tuple[str | int, ...], list[Any]] = {}
@@ -295,12 +282,7 @@ OF_A_PART = ("name", "settings")
 
 
 def renamed(content: Mapping[str, Any], of_file: bool = False) -> dict[str, Any]:
-    """A study's content with the names of the code; it may have them already, unless it is `of_file`.
-
-    Raises
-    ------
-    LocatedError : a part has keys besides `name` and `settings`, or a file has a name of the code.
-    """
+    """A study's content with the names of the code; it may have them already, unless it is `of_file`."""
     found = dict(content)
     for name in PARTS:
         if isinstance(found.get(name), Mapping):

@@ -218,14 +218,6 @@ def check_files(study: Study, path: Path) -> None:
     kind.
 
     Studies are valid without their files: the report shows published results on machines that have none.
-
-    Parameters
-    ----------
-    path : of the study, for messages.
-
-    Raises
-    ------
-    ConfigError : with file and line.
     """
     checked = set()
     for cell in study.cells():
@@ -243,17 +235,7 @@ def check_files(study: Study, path: Path) -> None:
 
 
 def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
-    """Reject a study whose data stages would fail, since a user's own files are missing.
-
-    Parameters
-    ----------
-    path : of the study, for messages.
-    packed : names of datasets that are packed already, so that their files are not needed.
-
-    Raises
-    ------
-    ConfigError : with file and line.
-    """
+    """Reject a study whose data stages would fail, since a user's own files are missing."""
     for index, dataset in enumerate(study.datasets):
         if dataset.label not in packed:
             _check_exist(path, sources.find(dataset.name), dataset.settings, "datasets", index, "settings")
@@ -292,12 +274,7 @@ def record(study: Study) -> str:
 
 
 def recorded(text: str, today: Study) -> Study:
-    """The study that `record` has written, with what today's file only says about it.
-
-    Raises
-    ------
-    ValueError : the text is not JSON, or a setting or a part does not exist any more.
-    """
+    """The study that `record` has written, with what today's file only says about it."""
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")

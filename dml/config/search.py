@@ -133,10 +133,5 @@ def default_every(steps: int) -> int:
 
 
 def tuning_every(search: SearchSection, every: int | None, steps: int) -> int | None:
-    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end.
-
-    Parameters
-    ----------
-    every : what the study says.
-    """
+    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end."""
     return default_every(steps) if every is None and stops_at_best(search, "tune") else every

@@ -53,12 +53,7 @@ def takes(loss: str, setting: str) -> bool:
 
 
 def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec:
-    """The training of a trial with a loss: as given, or for a method in closed form only its head's start.
-
-    Parameters
-    ----------
-    images : whether the data are images, not vectors.
-    """
+    """The training of a trial with a loss: as given, or for a method in closed form only its head's start."""
     kind = dml.losses.closed_form_of(loss)
     if kind is None:
         return training
@@ -256,10 +251,6 @@ class Study(StudySection):
         """The study in which `resize: network` is the size and the filter that its networks' weights were trained for.
 
         Images are squashed to the square, not cropped as in that training: docs/networks.md says why.
-
-        Raises
-        ------
-        LocatedError : its networks were trained for different pixels, or for no particular ones.
         """
         asked = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
         if not asked:

@@ -134,12 +134,7 @@ def as_mapping(key: str, accepted: Any) -> BeforeValidator:
 
 
 def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str) -> dict[str, Space]:
-    """A search with the spaces that a part states where it says `own`.
-
-    Raises
-    ------
-    ValueError : the part states none for a setting.
-    """
+    """A search with the spaces that a part states where it says `own`."""
     for key, space in search.items():
         if isinstance(space, Own) and key not in stated:
             known = ", ".join(stated) or "none"

@@ -145,12 +145,7 @@ def estimate(
 
 
 def is_prepared(study: Study, root: Path) -> bool:
-    """Whether the data stages have written all labels and stored features that the study's trials train on.
-
-    Parameters
-    ----------
-    root : of the outputs of the data stages (`data/<study>`).
-    """
+    """Whether the data stages have written all labels and stored features that the study's trials train on."""
     needed = [
         (splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
         for cell in study.cells()
@@ -189,12 +184,7 @@ def _stored(
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
-    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`.
-
-    Raises
-    ------
-    DataError : a source of vectors has other labels than vectors, or none.
-    """
+    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`."""
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     packed = (read_json(root / "pack.json") or {}).get(name)
@@ -294,19 +284,7 @@ def _earlier(store: Path, kinds: Mapping[str, object]) -> tuple[dict[str, float]
 
 
 def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, threads: int = 1) -> tuple[float, float]:
-    """Seconds of a training step, and of embedding a view of an image, on random images. Downloads no weights.
-
-    Parameters
-    ----------
-    spec : the trial; it trains on `training.device`.
-    manifest : `height`, `width` and `channels` of the packed images.
-    seconds : to spend. A step that takes longer is timed once.
-    threads : of the CPU for one trial.
-
-    Raises
-    ------
-    ValueError : a part rejects its settings.
-    """
+    """Seconds of a training step, and of embedding a view of an image, on random images. Downloads no weights."""
     training = spec.training
     device, batch = torch.device(training.device), training.batch
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])

@@ -68,13 +68,7 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
 
 
 def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
-    """Delete the models that no table keeps, once the results are written.
-
-    Parameters
-    ----------
-    results : the folder with the results of all studies.
-    studies : the folder of all studies; None: no other study starts from a model.
-    """
+    """Delete the models that no table keeps, once the results are written."""
     name, store = plan.study.name, plan.store
     try:
         needed = needed_keys(studies_that_start(studies) if studies else [], InitFromFinder(results, store.root))
@@ -201,12 +195,7 @@ def run_study(
 
 
 def _fetch_weights(study: Study) -> None:
-    """Download the weights that trials start from, once: what is missing is an error before the first trial.
-
-    Raises
-    ------
-    ValueError : they cannot be fetched.
-    """
+    """Download the weights that trials start from, once: what is missing is an error before the first trial."""
     fetched = set()
     for training in map(study.training_of, study.cells()):
         settings, part = training.backbone_settings, models.find(training.backbone)

@@ -67,12 +67,7 @@ def connect() -> None:
 
 
 def check() -> None:
-    """Check that the cluster answers, if there is one, without connecting to it.
-
-    Raises
-    ------
-    ConnectionError : none answers at its address.
-    """
+    """Check that the cluster answers, if there is one, without connecting to it."""
     cluster = address()
     if cluster is not None and (why := problem(cluster)):
         raise ConnectionError(f"no Ray cluster answers at {cluster!r} (RAY_ADDRESS): {why}")
@@ -141,12 +136,7 @@ def fits(resources: ResourcesSection, workers: int, nodes: Sequence[Node]) -> in
 
 
 def check_machine(resources: ResourcesSection, workers: int) -> None:
-    """Check that a trial fits on this machine, before Ray starts. A cluster is checked only once it is connected.
-
-    Raises
-    ------
-    ValueError : a trial needs more than this machine has.
-    """
+    """Check that a trial fits on this machine, before Ray starts. A cluster is checked only once it is connected."""
     import torch
 
     here = {"CPU": cpus(), "GPU": torch.cuda.device_count()}
@@ -180,12 +170,7 @@ def _missing(resources: ResourcesSection, workers: int, nodes: Sequence[Node]) -
 
 
 class Room:
-    """Counts the trials that fit on the nodes, which come and go.
-
-    Parameters
-    ----------
-    workers : of each trial.
-    """
+    """Counts the trials that fit on the nodes, which come and go."""
 
     def __init__(self, resources: ResourcesSection, workers: int = 1):
         self._resources, self._workers = resources, workers
@@ -210,12 +195,7 @@ class Room:
         return f"resources: {_missing(self._resources, self._workers, self._nodes)}; waited for {WAIT_MINUTES:g} min"
 
     def check(self) -> None:
-        """Check that a trial fits. On a cluster, which may still grow, only print a message.
-
-        Raises
-        ------
-        ValueError : a trial needs more than this machine has.
-        """
+        """Check that a trial fits. On a cluster, which may still grow, only print a message."""
         if self.fits():
             return
         text = f"resources: {_missing(self._resources, self._workers, self._nodes)}"

@@ -42,13 +42,7 @@ SETTINGS = {
 
 
 class Ranks:
-    """The workers of one trial after another.
-
-    Parameters
-    ----------
-    workers : how many.
-    worker : what each takes, by Ray's names.
-    """
+    """The workers of one trial after another."""
 
     def __init__(self, workers: int, worker: Mapping[str, float]):
         os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
@@ -79,13 +73,7 @@ class Ranks:
         return SharedRun(self, config)
 
     def ask(self, command: str, config: TrialConfig | None = None) -> Advanced:
-        """Have all ranks obey a command. Returns the first one's answer.
-
-        Raises
-        ------
-        RankError : a rank raised an error. All ranks have ended.
-        WorkersDied : a worker died, or could not be started. All ranks have ended.
-        """
+        """Have all ranks obey a command. Returns the first one's answer."""
         number = ray.get(self._rendezvous.post.remote(command, config))
         waiting = self._rendezvous.outcome.remote(number)
         found: Advanced | Failure | None = None

@@ -114,13 +114,7 @@ SWEEPS = 4096  # marks of sweeps, each of so many bytes
 
 
 def of_sweep(worker: Mapping[str, float], sweep: str) -> dict[str, float]:
-    """What each worker takes, with the mark of a sweep: at most 16 MiB of memory more.
-
-    Parameters
-    ----------
-    worker : by Ray's names.
-    sweep : an id.
-    """
+    """What each worker takes, with the mark of a sweep: at most 16 MiB of memory more."""
     return _more(worker, DRIVERS * _hash(sweep, SWEEPS))
 
 
@@ -130,13 +124,7 @@ def marked(worker: Mapping[str, float], driver: str) -> dict[str, float]:
 
 
 def free(worker: Mapping[str, float], drivers: Collection[str] | None = None) -> int:
-    """Remove the placement groups of dead drivers, or of all drivers of the sweep. Returns how many.
-
-    Parameters
-    ----------
-    worker : with the sweep's mark.
-    drivers : the actors' ids; None: all.
-    """
+    """Remove the placement groups of dead drivers, or of all drivers of the sweep. Returns how many."""
     import ray
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 

@@ -85,14 +85,7 @@ class _Fitted(NamedTuple):
 
 
 class _Input:
-    """What some trials on one dataset start from.
-
-    Parameters
-    ----------
-    name : of the input, as `inputs.name_of` returns it.
-    specs : of all confirmed trials that start from it.
-    device : where projections are fitted.
-    """
+    """What some trials on one dataset start from."""
 
     def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device

@@ -29,14 +29,7 @@ LARGEST = 0.9  # a filter needs some images
 
 
 class Rates:
-    """Estimates, each made once and kept in the store.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : the folder of trials, shared by all studies.
-    report : says each new estimate.
-    """
+    """Estimates, each made once and kept in the store."""
 
     def __init__(self, data_root: Path, store: Path, report: Callable[[str], None] = print):
         self._data_root, self._folder, self._report = data_root, store / "rates", report

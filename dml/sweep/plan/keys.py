@@ -76,12 +76,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of a value's canonical JSON: sorted keys, and 1.0 the same as 1.
-
-    Raises
-    ------
-    ValueError : the value contains something that JSON cannot express, such as NaN.
-    """
+    """SHA-256 of a value's canonical JSON: sorted keys, and 1.0 the same as 1."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 

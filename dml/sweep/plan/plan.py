@@ -70,12 +70,7 @@ class Plan:
         ]
 
     def start(self, on_end: OnEnd) -> None:
-        """Reuse outcomes from the store, and prepare the first trials.
-
-        Parameters
-        ----------
-        on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
-        """
+        """Reuse outcomes from the store, and prepare the first trials."""
         self._lives = [life(self.study, state, partial(self._job, state), on_end) for state in self.states]
         for state in self.states:
             self._offer(state, None)

@@ -30,13 +30,7 @@ PHASES = ("tune", "confirm")
 
 
 class SweepProgress:
-    """Counts the trials that ended, and displays them from its own thread.
-
-    Parameters
-    ----------
-    study : the study's name.
-    path : the status file.
-    """
+    """Counts the trials that ended, and displays them from its own thread."""
 
     def __init__(self, study: str, path: Path):
         self._study, self._path = study, path

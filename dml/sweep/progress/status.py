@@ -78,12 +78,7 @@ def describe(store: Path) -> list[str]:
 
 
 def live(store: Path, seconds: float) -> None:
-    """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines.
-
-    Parameters
-    ----------
-    seconds : between two looks at the store.
-    """
+    """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines."""
     console = Console()
     with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as display:
         while True:

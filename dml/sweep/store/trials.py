@@ -63,12 +63,7 @@ class TrialStore:
         self._digits = len(next(iter(self._snapshot_outcomes), ""))
 
     def look(self) -> TrialStore:
-        """List the storage: from now on, what exists only there counts as stored. Returns this store.
-
-        Raises
-        ------
-        StorageError : the storage cannot be read.
-        """
+        """List the storage: from now on, what exists only there counts as stored. Returns this store."""
         self._there = {}
         if self.remote is not None:
             with self.remote.impatient():
@@ -132,12 +127,7 @@ class TrialStore:
             self.remote.push(self.folder(key), f"{TRIALS}/{key}")
 
     def push_missing(self, key: str) -> bool:
-        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it.
-
-        Returns
-        -------
-        Whether it was copied.
-        """
+        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it."""
         ended = any((self.folder(key) / name).is_file() for name in OUTCOMES)
         if self.remote is None or self._ended_there(key) or not ended:
             return False
@@ -176,12 +166,7 @@ class TrialStore:
 
 @contextmanager
 def only_sweep(store: Path, study: str) -> Iterator[None]:
-    """Lock a study's sweep.
-
-    Raises
-    ------
-    RuntimeError : another process runs this study's sweep in the same store.
-    """
+    """Lock a study's sweep."""
     try:
         with locked(Path(store) / "sweeps" / f"{study}.lock", wait=False):
             yield
