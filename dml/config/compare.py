@@ -1,11 +1,7 @@
-"""The section `compare`: two sets of cells and a direction. Claims of papers pair cells in the same way.
+"""The section `compare`, and which cells a mapping of attributes names.
 
-Which cells a mapping of attributes names, as in `reference_values.match`, in `compare` and in claims.
-
-Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `grid`; if any cell has a filter, also `filter`
-(`none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` if it is told the rate) and `filter.<setting>`. A list of
-values means any of them.
-Null means that a cell has no such attribute, or that the study leaves the part its default.
+Attributes are `ATTRIBUTES`, `loss.<setting>`, `filter`, `filter.<setting>` and the dotted settings of `grid`. A list
+means any of its values; null means that a cell has no such attribute, or the part's default.
 """
 
 from __future__ import annotations

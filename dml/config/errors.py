@@ -1,11 +1,7 @@
-"""From pydantic's errors to messages that name the YAML file, the line, the key, the value and the choices.
+"""From pydantic's errors to messages with the YAML file, the line, the key, the value and the choices.
 
-Two names of one setting: in a study's file, and in the code.
-
-In a file, every part is a name or `{name, settings}`; the sections `training` and `audit` have `backbone` and
-`backbone_settings`. A dotted setting of a file names the part, as `training.backbone.width`; cells call it
-`training.backbone_settings.width`. Keys, digests and cells have the names of the first studies (`FIRST`), so that no
-trial runs again. `dml.config.errors` turns a file's names into the code's.
+A file writes parts as `{name, settings}`, the code `backbone` and `backbone_settings`. Keys, digests and cells have the
+names of the first studies (`FIRST`), so that no trial runs again.
 """
 
 from __future__ import annotations

@@ -1,17 +1,5 @@
-"""Which models and settings are for use: of one dataset, trained on labels as given, unless another noise is asked for.
-
-Validation scores compare only within a dataset and a noise level: at another one, other images or labels train. A model
-that was trained on labels made wrong on purpose shows what noise costs, and is for no other use.
-
-What a reader must know of a study's scores although they are measured as the study says: said beside each of them.
-
-Unlike flags (`dml.report.analysis.flags`) caveats decide nothing: a comparison with one counts.
-
-Whether a study's comparisons are tuned, by its configuration, and with what budget.
-
-A learning rate that suits one method and not another can reverse a comparison (docs/LOG.md, 2026-11-23), so
-comparisons at one rate say so wherever they are shown: on pages, in recipes, in MLflow and by `dml check`.
-"""
+"""Which models and settings are for use (of one dataset, on labels as given unless another noise is asked for), and
+what a reader must know of scores: caveats, whether they are tuned, and with what budget."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Reading a study's file, and those that it extends.
-
-The study as it ran, which is kept with its results: they say what they are when its file has changed since.
-
-A table of trials has it in its `attrs`, which pandas writes into Parquet files. All settings that decide trials are
-there, defaults too. The title, description, comparisons, reference values and report are always those of today's file.
-"""
+"""Reading a study's file and those that it extends, and the study as it ran, from the `attrs` of a table of trials."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A whole study: its sections, and its cells.
-
-Methods in closed form beside losses: a trial fits a linear head to features, and trains nothing.
-
-A loss says so by its attribute `closed_form` (`dml.protocols.Loss`). Most settings of the training then have no effect.
-"""
+"""A whole study: its sections, its cells, and what a method in closed form takes of the training."""
 
 from __future__ import annotations
 

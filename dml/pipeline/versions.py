@@ -1,10 +1,6 @@
-"""Stage `versions`: which code each stage runs, so that DVC runs a stage again when its code changes.
+"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs a stage again when its code changes.
 
-`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, of the
-modules and packages in the project's folder, and for the report of the files in its `papers`. DVC runs this stage
-every time, and the others where their file has changed. That needs no list of files, and works in a clone and with an
-installed package. To run a stage again is cheap: finished downloads, packed images and trials stay, and only a raised
-`version` of a part trains again.
+To run a stage again is cheap: finished downloads, packed images and trials stay.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What a study costs before it runs: cells, trials, hours.
 
-Seconds are those of similar trials in the store (the same images, network and batch). Where there are none, a few
-steps on random images are timed. Trials that the store or a snapshot already has cost nothing; they are found only
-after the study's data stages ran.
+Seconds are those of similar trials in the store (the same images, network and batch); without any, a few steps are timed.
 """
 
 from __future__ import annotations

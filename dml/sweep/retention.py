@@ -1,12 +1,7 @@
-"""Which trained models stay on disk. The tables of trials decide, so nothing else has to be recorded.
+"""Which trained models stay on disk, by the tables of trials: that of each cell's best seed, if one a cell takes at most
+2 GiB, else that of each dataset's best cell by validation score, with labels as given if there are any.
 
-Of each study stays the model of each cell's best seed, by the objective on the first evaluated set, if one model a cell
-takes at most 2 GiB. This decides no score: a cell's scores are means over all seeds. Otherwise the model of the best
-cell of each dataset stays, by validation score, with labels as given; of a study without such labels
-(`dml.config.for_use`), of each dataset and noise level. Models that another study starts from stay too.
-
-A finished trial counts as done without its model. A sweep deletes models when it ends, but none of a storage, which
-other machines may use. A killed deletion is completed by the next one.
+Models that another study starts from stay too. A storage, which other machines may use, keeps all.
 """
 
 from __future__ import annotations

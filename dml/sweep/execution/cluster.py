@@ -1,10 +1,4 @@
-"""Connects to a Ray cluster, or starts Ray on this machine.
-
-How many trials fit on the nodes of a cluster or on this machine, and what is missing if none does.
-
-The workers of one trial may be on several nodes. Ray reserves their places together (a placement group), so two trials
-never wait for each other with half of their workers each.
-"""
+"""Connects to a Ray cluster, or starts Ray on this machine; counts how many trials fit; calls functions in workers."""
 
 from __future__ import annotations
 

@@ -1,14 +1,7 @@
 """What a trial's worker is told, and where the driver of a trial that several workers share meets them.
 
-The meeting is a process of its own, so nothing here imports torch or Ray.
-
-Frees the places of workers whose trial's driver died, and of all drivers of a sweep that ended.
-
-Ray removes a placement group with the job that made it, not with the actor. Ray Train has an actor that removes those
-of a driver that died, but that asks Ray's dashboard, which is not always there. So each worker's bundle of resources is
-marked with some bytes of memory that depend on the sweep and on the driver, and the sweep removes the groups with the
-mark of a dead driver. At its end it removes all of its own: also of a driver that it never met, since that was stopped
-while it started.
+Ray removes a placement group with its job, not with the actor that made it. So each worker's bundle is marked with some
+bytes of memory, by sweep and driver, and the sweep removes the groups of a driver that died, and all at its end.
 """
 
 from __future__ import annotations

@@ -1,16 +1,7 @@
-"""Scores of closed-form projections of what a study's trials start from: baselines that training must beat.
+"""Scores without training, which training must beat: of what trials start from, and of its closed-form projections.
 
-Principal components, within-class whitening and LDA (`dml.training.closed_form`) of stored features, vectors or
-pixels, at full length and as many numbers as embeddings have. They are fitted to the training rows and observed labels
-of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds. `free` is what observed
-labels choose among them, without a look at test classes (`dml.training.free`), and among several layers if the study
-has the method `free`, for which they are stored; `free, re-ranked` also moves each of its embeddings towards its
-neighbours, which needs the whole gallery.
-
-Scores of what a study's trials start from, to compare what they learn with.
-
-Of trials with frozen features that is the features without a head, of all others pixels. Features are also scored by
-their principal components, as many as embeddings have dimensions: what no head is needed to shorten them to.
+Projections (`dml.training.closed_form`) are fitted to the training rows and observed labels of each confirmed trial.
+`free` is what observed labels choose among them and among layers (`dml.training.free`).
 """
 
 from __future__ import annotations

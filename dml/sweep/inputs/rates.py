@@ -1,11 +1,7 @@
-"""The share of wrong labels that a filter assumes where a study says `rate: estimated`, which is the default.
+"""The share of wrong labels that a filter assumes with `rate: estimated`: the audit's first guess (`dml.audit.guess`).
 
-The estimate is the audit's first guess (`dml.audit.guess`) from a trial's own observed training labels and what the
-trial starts from: stored features (of the whole backbone, for trials on activations), vectors, or pixels. No clean
-label is read, and each seed and phase has its own estimate, as someone who trains has. It is rounded to percents, so
-that machines agree on a trial's key.
-
-A trial's key contains the number alone, so it equals the trial of a study that gives this number.
+It reads the observed training labels of a seed and phase and what the trial starts from, no clean label. It is rounded
+to percents, so that machines agree on a trial's key, which contains the number only.
 """
 
 from __future__ import annotations

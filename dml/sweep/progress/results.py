@@ -1,10 +1,4 @@
-"""A sweep's trials as a table, and its summary as plain numbers.
-
-The table of a sweep's trials while it runs: `store/sweeps/<study>.live/trials.parquet`.
-
-It has the columns of `trials.parquet`, and rows of running trials with the curve so far (status `running`). It stays
-where a sweep was interrupted, and goes once the results are written. `dml.pipeline.sync` shows it in MLflow.
-"""
+"""A sweep's trials as a table, also while it runs (`store/sweeps/<study>.live/trials.parquet`), and its summary."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint, and its outcome once it ended.
+"""Trials on disk: `<store>/trials/<key>/` has a trial's spec, its checkpoint, and its outcome once it ended.
 
-The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
-whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
-stored, so the next run retries them. A lock prevents two workers from running the same trial.
-
-With a storage, a worker copies a trial's files there after each evaluation, and a trial counts as finished once the
-storage has its outcome. What a node finished while the storage was away is copied by the next sweep on that node.
+`result.json` is the outcome of a finished trial, `failed.json` that of a failure which is its result, such as a loss
+that became NaN. With a storage, a trial counts as finished once the storage has its outcome.
 """
 
 from __future__ import annotations
