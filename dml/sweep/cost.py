@@ -1,6 +1,6 @@
 """What a study costs before it runs: cells, trials, hours.
 
-Seconds are those of similar trials in the store (the same images, network and batch); without any, a few steps are timed.
+Seconds are those of similar trials in the store (the same images, network and batch); else a few steps are timed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Which trained models stay on disk, by the tables of trials: that of each cell's best seed, if one a cell takes at most
-2 GiB, else that of each dataset's best cell by validation score, with labels as given if there are any.
+"""Which trained models stay on disk: that of each cell's best seed, if one a cell takes at most 2 GiB, else that of
+each dataset's best cell by validation score, with labels as given if there are any.
 
 Models that another study starts from stay too. A storage, which other machines may use, keeps all.
 """

@@ -237,7 +237,7 @@ def _run_trials(
 
     room = Room(resources, workers)
     room.check()
-    progress.slots, progress.gpus = room, room.gpus
+    progress.slots = room
     # How many workers Ray Tune starts at the same time. By default they start one after another.
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}

@@ -197,14 +197,6 @@ class Room:
             raise ValueError(text)
         print(f"{text}. Waiting for nodes, {WAIT_MINUTES:g} min at most.", flush=True)
 
-    def gpus(self, running: int) -> str:
-        """Text such as `1.5 of 2 GPUs taken`, for so many running trials; empty without GPUs."""
-        each = self._resources.worker(self._workers).get("GPU", 0) * self._workers
-        if not each:
-            return ""
-        self.fits()
-        return f"{running * each:g} of {sum(node.get('GPU', 0) for node in self._nodes):g} GPUs taken"
-
     def fits(self) -> int:
         """How many trials fit on the nodes that are there."""
         import ray
