@@ -117,15 +117,7 @@ def estimate(
     snapshot_outcomes: Mapping[str, Outcome] | None = None,
     seconds: float = 3.0,
 ) -> Estimate:
-    """Estimate what a study costs on this machine.
-
-    Parameters
-    ----------
-    root : of the outputs of its data stages (`data/<study>`); it need not exist yet.
-    store, results : of all studies.
-    snapshot_outcomes : outcomes that count as stored, see `TrialStore`.
-    seconds : to spend on timing, if the store has no similar trials.
-    """
+    """Estimate what a study costs on this machine."""
     cells = study.cells()
     seeds = len(study.seeds) * study.splits
     tuning = [tuning_trials(study, cell) * study.splits for cell in cells]

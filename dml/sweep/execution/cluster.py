@@ -38,10 +38,6 @@ def connect() -> None:
     """Connect to the cluster at `RAY_ADDRESS`, or start Ray on this machine.
 
     Does nothing if this process is connected already.
-
-    Raises
-    ------
-    ConnectionError : no cluster answers at the address.
     """
     os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     import ray  # reads the settings above when imported
@@ -222,21 +218,6 @@ def in_workers(
     """Call a function for each input, in workers that have a trial's resources, and as many at once as trials.
 
     Connects to the cluster, or starts Ray on this machine.
-
-    Parameters
-    ----------
-    inputs : the arguments of each call.
-
-    Yields
-    ------
-    The results that came since the last time, in the order in which calls end; at least every `POLL_SECONDS`, so that
-    the caller can report progress. A caller that stops early ends the calls that run.
-
-    Raises
-    ------
-    Exception : what the function raised.
-    RuntimeError : a worker died, for example for want of memory, and Ray's repetitions of its call did too.
-    ConnectionError, ValueError : as `cluster.connect` and `Room.check`.
     """
     connect()
     import ray

@@ -246,10 +246,6 @@ def untrained_scores(
     nothing. Projections fitted to labels have no such scores, since they would have been fitted to those images.
 
     A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
-
-    Parameters
-    ----------
-    split : of the trials of one class split; None: the mean over all.
     """
     found: ScoresBySet = {}
     jobs = [job for job, _ in plan.ended() if job.phase == "confirm" and (split is None or job.split == split)]

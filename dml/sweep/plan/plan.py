@@ -34,16 +34,7 @@ from dml.types import TrialSpec
 
 
 class Plan:
-    """The state of a sweep.
-
-    Parameters
-    ----------
-    study : what is compared.
-    store : outcomes of earlier trials.
-    describe : returns the digests of a trial's data.
-    find_init_from : finds the weights of `training.init_from`; needed if the study sets it.
-    rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
-    """
+    """The state of a sweep."""
 
     def __init__(
         self,

@@ -70,17 +70,7 @@ class StorageError(OSError):
 
 
 class Remote:
-    """A folder at a URI.
-
-    Parameters
-    ----------
-    uri : such as `s3://bucket/sweeps` or `file:///mnt/shared/sweeps`.
-    patience : seconds that a request waits for an answer; None: `DML_STORAGE_PATIENCE`.
-
-    Raises
-    ------
-    ValueError : Arrow has no filesystem for the URI.
-    """
+    """A folder at a URI."""
 
     def __init__(self, uri: str, patience: float | None = None):
         self.uri = uri
