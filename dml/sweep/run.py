@@ -84,7 +84,7 @@ def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
 def print_unusable(name: str, plan: Plan) -> None:
     """Print which finished trials learned nothing, since no step had a tuple that costs something."""
     finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
-    found = [job for job, outcome in finished if _learned_nothing(outcome)]
+    found = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
     if found:
         cells = list(dict.fromkeys(job.cell.name for job in found))
         more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
@@ -94,10 +94,6 @@ def print_unusable(name: str, plan: Plan) -> None:
             file=sys.stderr,
             flush=True,
         )
-
-
-def _learned_nothing(outcome: Outcome) -> bool:
-    return any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)
 
 
 def print_retry(name: str, plan: Plan) -> None:
@@ -154,7 +150,9 @@ def run_study(
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
     if describe is None:
-        describe = _describe(data_root)
+        from dml.training.data import describe as describe_data
+
+        describe = partial(describe_data, data_root)
     with only_sweep(store, study.name):
         trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
         if trials.remote is not None:
@@ -214,12 +212,6 @@ def _copy_missing(plan: Plan) -> None:
         print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
 
 
-def _describe(data_root: Path) -> Describe:
-    from dml.training.data import describe
-
-    return lambda *asked: describe(data_root, *asked)
-
-
 def _run_trials(
     plan: Plan,
     shared: dict[str, Any],
@@ -250,7 +242,7 @@ def _run_trials(
     stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
-    watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
+    watch = Watch(searcher, stopper, progress.resumed, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):

@@ -30,7 +30,6 @@ QUIET = {
 }
 SESSION = 70  # bytes of `/ray/session_2026-11-28_15-43-46_584926_9593/sockets/plasma_store`, and some more
 STARTS = 3  # attempts to start Ray
-WAIT_MINUTES = 15.0  # for a node of the cluster on which a trial fits; after that the sweep ends
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
@@ -166,7 +165,6 @@ class Room:
         self._resources, self._workers = resources, workers
         self._nodes: list[Node] = []
         self._counted = -REFRESH_SECONDS
-        self._fitted = time.monotonic()  # when a trial fitted last
 
     def __call__(self) -> int:
         """How many trials to give to Ray now.
@@ -178,12 +176,6 @@ class Room:
         places = max(1, self.fits() + queued)
         return min(places, self._resources.concurrent or places)
 
-    def problem(self) -> str | None:
-        """What is missing, once no trial has fitted for `WAIT_MINUTES`."""
-        if self.fits() or time.monotonic() - self._fitted < 60 * WAIT_MINUTES:
-            return None
-        return f"resources: {_missing(self._resources, self._workers, self._nodes)}; waited for {WAIT_MINUTES:g} min"
-
     def check(self) -> None:
         """Check that a trial fits. On a cluster, which may still grow, only print a message."""
         if self.fits():
@@ -191,7 +183,7 @@ class Room:
         text = f"resources: {_missing(self._resources, self._workers, self._nodes)}"
         if address() is None:
             raise ValueError(text)
-        print(f"{text}. Waiting for nodes, {WAIT_MINUTES:g} min at most.", flush=True)
+        print(f"{text}. Waiting for nodes.", flush=True)
 
     def fits(self) -> int:
         """How many trials fit on the nodes that are there."""
@@ -200,10 +192,7 @@ class Room:
         if time.monotonic() - self._counted > REFRESH_SECONDS:
             self._counted = time.monotonic()
             self._nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        count = fits(self._resources, self._workers, self._nodes)
-        if count:
-            self._fitted = time.monotonic()
-        return count
+        return fits(self._resources, self._workers, self._nodes)
 
 
 Result = TypeVar("Result")

@@ -199,18 +199,16 @@ def _id(driver: Any) -> str:
 
 
 class Watch(Callback):
-    """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper."""
+    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
 
     def __init__(
         self,
         searcher: CellSearcher,
         stopper: PlanStopper,
         on_resume: Callable[[], None],
-        missing: Callable[[], str | None],
         free: Free | None,
     ):
-        self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
-        self._free = free
+        self._searcher, self._stopper, self._on_resume, self._free = searcher, stopper, on_resume, free
         self._drivers: dict[str, Any] = {}  # Ray's trial id -> the actor that runs it
         self._dead: dict[str, float] = {}  # actor id -> when it was last seen
         self._freed = 0.0
@@ -221,8 +219,6 @@ class Watch(Callback):
         self._trials = trials
         if self._free is not None:
             self._free_some(self._free)
-        if (text := self._missing()) is not None:
-            self._stopper.stop(ValueError(text))
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         if self._free is not None:

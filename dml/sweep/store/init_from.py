@@ -52,8 +52,7 @@ class InitFromFinder:
         Of a study's cell, the trial with the same seed gives them, or its first one without such a seed. If several
         cells match, that on the dataset of the same name is taken.
         """
-        path = Path(section.path) if section.path is not None else self._model(section, dataset, seed)
-        file = weights_file(path)
+        file = weights_file(Path(section.path) if section.path is not None else self._model(section, dataset, seed))
         return InitFromSpec(digest(file), str(file.resolve()))
 
     def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
@@ -76,11 +75,8 @@ class InitFromFinder:
         trials = self._trials(str(section.study))
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
         if confirmed.empty:
-            raise ValueError(f"study {section.study!r} has no finished model. {_advice(section)}")
-        cell = _named(confirmed, section, dataset)
-        rows = confirmed[confirmed["cell"] == cell]
-        if rows.empty:
-            raise ValueError(f"study {section.study!r}: its cell {cell!r} has no finished model. {_advice(section)}")
+            raise ValueError(f"study {section.study!r} has no finished model. Run it again: dml run {section.study}")
+        rows = confirmed[confirmed["cell"] == _named(confirmed, section, dataset)]
         same = rows[rows["seed"] == seed]
         return (same if len(same) else rows.sort_values("number")).iloc[0].to_dict()
 
@@ -100,17 +96,13 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def _advice(section: InitFromSection) -> str:
-    return f"Run it again: dml run {section.study}"
-
-
 def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
     """The one cell with the attributes that the section names."""
     matching = confirmed[[_matches(row, section.cell) for row in confirmed.to_dict("records")]]
     found = list(dict.fromkeys(_on(matching, dataset)["cell"]))
     if len(found) != 1:
         count = "no cell" if not found else f"{len(found)} cells"
-        choices = _listed(_on(matching, dataset) if found else confirmed)
+        choices = ", ".join(dict.fromkeys((_on(matching, dataset) if found else confirmed)["cell"]))
         raise ValueError(f"cell: {count} of study {section.study!r} with {section.cell}. Choices: {choices}")
     return found[0]
 
@@ -119,10 +111,6 @@ def _on(trials: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """The trials on a dataset, if there are any; otherwise all."""
     same = trials[trials["dataset"] == dataset]
     return same if len(same) else trials
-
-
-def _listed(trials: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(trials["cell"]))
 
 
 def _matches(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
