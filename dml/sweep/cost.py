@@ -22,13 +22,10 @@ from torch import Tensor
 from dml import files, models
 from dml.config import Study
 from dml.counting import counted
-from dml.data import DataError, sources, splits
+from dml.data import sources, splits
 from dml.data.packing import packed_id
-from dml.data.packing.decoding import CorruptImage, header
-from dml.data.packing.listing import MALFORMED
 from dml.data.packing.opening import VECTORS
 from dml.files import read_json
-from dml.protocols import VectorSource
 from dml.sweep.execution import cluster
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.inputs.vectors import stored_trainings
@@ -48,7 +45,8 @@ LONG = 3600.0  # seconds above which a study is called long
 AROUND = 60.0  # seconds of a run beside its trials (docs/benchmarks/commands.md)
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
 ENOUGH = 20  # steps, whose median is known well
-GUESSED = {"height": 64, "width": 64, "channels": 3}  # images that are not here yet
+GUESSED = {"height": 64, "width": 64, "channels": 3}  # images that are not packed yet
+VECTOR = 512  # numbers of a vector that is not packed yet
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR = (
@@ -181,25 +179,13 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     packed = packed or read_json(store / "packed" / packed_id(source, **dataset.packing) / "manifest.json")
     if packed is not None:
         return packed
-    raw = store / "raw" / dataset.raw
-    if isinstance(source, VectorSource):
-        source.download(raw, report=lambda line: None)  # its own checks: it fetches nothing
-        images, width = source.vectors(raw).shape
-        return {"images": images, "height": 1, "width": 1, "channels": width, "decode": VECTORS}
-    shape = getattr(source, "shape", None)
-    if shape is not None:
-        known = dict(zip(("height", "width", "channels"), shape, strict=True))
-    else:
-        try:
-            height, width, grey = header(next(iter(source.images(raw)))["image"])
-            known = {"height": height, "width": width, "channels": 1 if grey else 3}
-        except (DataError, CorruptImage, StopIteration, *MALFORMED):
-            known = dict(GUESSED)
-    if dataset.side is not None:
-        known |= {"height": dataset.side, "width": dataset.side}
+    side = dataset.side or GUESSED["height"]
+    known = {**GUESSED, "height": side, "width": side}
+    if dataset.passes_on is not None:
+        known = {"height": 1, "width": 1, "channels": VECTOR, "decode": VECTORS}
     images = source.counts.get("all", {}).get("images")
     if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
-        images = sum(1 for _ in source.images(raw))
+        images = sum(1 for _ in source.images(store / "raw" / dataset.raw))
     return known if images is None else {**known, "images": images}
 
 
