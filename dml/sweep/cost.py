@@ -180,7 +180,7 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     if packed is not None:
         return packed
     side = dataset.side or GUESSED["height"]
-    known = {**GUESSED, "height": side, "width": side}
+    known: dict[str, Any] = {**GUESSED, "height": side, "width": side}
     if dataset.passes_on is not None:
         known = {"height": 1, "width": 1, "channels": VECTOR, "decode": VECTORS}
     images = source.counts.get("all", {}).get("images")

@@ -30,7 +30,7 @@ from dml.files import replacing, write_text
 from dml.sweep.execution import cluster, rendezvous
 from dml.sweep.execution.cluster import Room
 from dml.sweep.execution.trial_run import TRAINER, find_trainer
-from dml.sweep.inputs.baselines import closed_form_scores, means, scores_by_split, untrained_scores
+from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
 from dml.sweep.inputs.checking import data_counts
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan.cells import Job
@@ -52,8 +52,7 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
     data = data_counts(plan.study, data_root)
     summary |= {"data": data} if data else {}
-    by_split = scores_by_split(plan, data_root)
-    untrained = means(by_split) if by_split else untrained_scores(plan, data_root)
+    untrained, by_split = untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
     summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
