@@ -91,19 +91,7 @@ class Survey:
 def survey(
     source: Source, raw: Path, workers: int | None = None, report: Callable[[str], None] = lambda line: None
 ) -> Survey:
-    """Read every image of a source once.
-
-    Parameters
-    ----------
-    raw : the source's raw folder.
-    workers : threads; None: one per core.
-    report : called with lines about the progress.
-
-    Raises
-    ------
-    DataError : there are no images, or they cannot be listed.
-    ValueError : the classes cannot be split, such as with fewer than 2 training classes.
-    """
+    """Read every image of a source once. Raises DataError, ValueError."""
     workers = workers or os.cpu_count() or 1
     listing = list_images(source, raw, workers, report)
     progress = ProgressLine(f"reading {source.name}", len(listing.index), report)

@@ -174,10 +174,7 @@ def pair_counts(
 
 
 def _points(vectors: Vectors) -> Tensor:
-    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows.
-
-    They are scaled by a power of two, which leaves the steps of distance as they are.
-    """
+    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows."""
     points = vectors.double(slice(None))  # maybe the caller's own memory
     points = points * 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
     return points.sub_(points.mean(0))

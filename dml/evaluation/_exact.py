@@ -1,10 +1,6 @@
-"""Float64 distances from some rows to the whole gallery, and their order, for what float32 cannot decide.
+"""Float64 distances to the whole gallery, and their order, for what float32 cannot decide.
 
-They are matrix products, whose error grows with the vectors' length. If two distances differ by less than this error,
-both are computed again from the differences of the vectors.
-
-Ranks of a few gallery rows among all, without sorting the whole gallery: the number of smaller distances. Only rows
-with distances that a product cannot tell apart are sorted as a whole.
+They are matrix products; distances that differ by less than its error are computed again from the vectors' differences.
 """
 
 from __future__ import annotations
@@ -23,13 +19,7 @@ KEPT = 1 << 26  # numbers in a gallery; a larger one is not kept in float64
 
 
 class ExactDistances:
-    """Order of a gallery by float64 distance, as matrix products around an origin near the points.
-
-    Parameters
-    ----------
-    vectors : the embeddings.
-    gallery : int64 (m,), rows of `vectors`, ascending.
-    """
+    """Order of a gallery int64 (m,) by float64 distance, as matrix products around an origin near the points."""
 
     def __init__(self, vectors: Vectors, gallery: Tensor) -> None:
         self.vectors, self.gallery = vectors, gallery
@@ -38,10 +28,7 @@ class ExactDistances:
         self._space: Tensor | None = None
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Squared distances from rows of `vectors` to the gallery, minus the row's own squared norm: float64 (b, m).
-
-        Duplicates have the same bits. The next call overwrites the array.
-        """
+        """Squared distances from rows of `vectors` to the gallery, minus the row's own squared norm: float64 (b, m)."""
         queries = self.vectors.double(rows) - self.vectors.origin
         queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
         out = self._array(len(rows))
@@ -69,10 +56,7 @@ class ExactDistances:
         return 16.0 * 2.0**-53 * (vectors.given.shape[1] ** 0.5 + 4) * largest
 
     def order(self, rows: Tensor, distances: Tensor | None = None) -> Tensor:
-        """For each of `rows` all places in the gallery by (distance, index), int64 (b, m).
-
-        `distances` are those of `rows`, if they have been computed already.
-        """
+        """For each of `rows` all places in the gallery by (distance, index), int64 (b, m)."""
         distances, order = (self(rows) if distances is None else distances).sort(dim=1, stable=True)
         gaps = distances.diff(dim=1)
         doubtful = ((gaps > 0) & (gaps <= self.tolerance)).any(1).nonzero()[:, 0]  # equal ones are in order
@@ -81,14 +65,9 @@ class ExactDistances:
         return order
 
     def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float | Tensor) -> Tensor:
-        """Sort each run of near ties in `found` by (distance from the differences, index). Returns `found`.
+        """Sort each run of near ties by (distance from the differences, index), in place.
 
-        Parameters
-        ----------
-        rows : int64 (b,), of `vectors`.
-        distances : (b, k), ascending.
-        found : int64 (b, k), places in the gallery, -1 for none; changed in place.
-        tolerance : near ties differ by at most this; a number, or (b, 1) for each row.
+        rows int64 (b,), distances (b, k) ascending, found int64 (b, k), tolerance a number or (b, 1) -> `found`.
         """
         apart = distances.diff(dim=1) > tolerance
         tied = torch.zeros_like(found, dtype=torch.bool)
@@ -152,13 +131,7 @@ def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
 
 
 class Ranks:
-    """Ranks of gallery rows for a block of queries.
-
-    Parameters
-    ----------
-    distances : to the gallery.
-    rows : int64 (b,), the queries' rows.
-    """
+    """Ranks of gallery rows for a block of queries. `rows` int64 (b,)."""
 
     def __init__(self, distances: ExactDistances, rows: Tensor) -> None:
         self._source, self._rows, self._distances = distances, rows, distances(rows)
@@ -176,11 +149,7 @@ class Ranks:
 
 
 def _below(distances: Tensor, low: Tensor, high: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-    """Count each row's distances (b, m) below `low` (b, c), and those in `low..high`: int64 (b, c) each.
-
-    Counts that are not `inside` are undefined. On a CPU only the distances up to the last bound are sorted, by NumPy,
-    which sorts values without their indices several times faster than torch.
-    """
+    """Count each row's distances (b, m) below `low` (b, c), and those in `low..high`: int64 (b, c) each."""
     if distances.device.type != "cpu":
         ordered = distances.sort(dim=1).values
         below = torch.searchsorted(ordered, low)

@@ -1,13 +1,8 @@
 """Exact ranking: each query's nearest gallery rows in the order of (distance, index).
 
-1. A float32 search (`_search.py`) finds candidates, a few more than needed.
-2. If float32 cannot tell the next ones from the last one needed, more are searched, and at last the whole row is ranked
-   in float64.
-3. Otherwise candidates that differ in distance by less than float32 can tell are compared again, by float64 distances
-   from the vectors as given. Ties are broken by index.
-
-So the backends agree, and any number of duplicates, whose float64 distances have the same bits, are in index order.
-Rounding decides only between points that are not duplicates and whose distances agree to about 15 digits.
+A float32 search finds candidates, a few more than needed. Those whose distances float32 cannot tell apart are compared
+again in float64; if the last one needed is among them, more are searched, and at last the whole row is ranked.
+So the backends agree, and duplicates are in index order.
 """
 
 from __future__ import annotations
@@ -38,14 +33,7 @@ class Hits(NamedTuple):
 
 
 class Relevance:
-    """The gallery rows that are relevant to each query, at one level of labels.
-
-    Parameters
-    ----------
-    labels : int64 (n,).
-    cameras : int64 (n,) or None. Gallery rows of the query's class and camera are ignored.
-    queries, gallery : int64 (q,) and (m,), rows.
-    """
+    """The gallery rows that are relevant to each query, at one level of labels; those of its camera are ignored."""
 
     def __init__(
         self, labels: np.ndarray, cameras: np.ndarray | None, queries: np.ndarray, gallery: np.ndarray
@@ -129,14 +117,7 @@ SCAN_FROM = 2048  # neighbours; for as many or more, whole rows are sorted
 
 
 class Neighbours:
-    """Nearest gallery rows of queries, block by block.
-
-    Parameters
-    ----------
-    vectors : the embeddings.
-    queries, gallery : int64 (q,) and (m,), rows of `vectors`, ascending.
-    backend : `auto`, `faiss` or `torch`.
-    """
+    """Nearest gallery rows of queries, block by block; int64 (q,) and (m,), ascending rows of `vectors`."""
 
     def __init__(
         self,
@@ -163,10 +144,7 @@ class Neighbours:
                 yield block, {name: level.hits(block, order) for name, level in levels.items()}
 
     def blocks(self, k: int) -> Iterator[tuple[slice, Tensor]]:
-        """For each block of queries, the places in `gallery` of the k nearest, int64 (b, k).
-
-        They include the query itself.
-        """
+        """For each block of queries, the places in `gallery` of the k nearest, int64 (b, k)."""
         m = len(self.gallery)
         wanted = min(k, m)
         if wanted + SPARE >= min(m, SCAN_FROM):

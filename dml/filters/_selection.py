@@ -1,16 +1,9 @@
 """What PRISM and its variant for more noise share: P_clean from scores against all classes, and what is kept.
 
-A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and
-
-    P_clean(v) = exp(score_y) / sum_k exp(score_k)
-
-over the classes that the memory holds. A sample of another class counts as clean: it is kept, with P_clean = 1. During
-the warm-up every sample is kept and remembered, and no quantile is recorded, since a new network's are another's.
-
-Smooth top-R: the samples of a batch whose probability of being clean is above a running quantile.
-
-Liu et al., "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021, section 3.3: the
-threshold is the mean of the R-th quantiles of the last tau batches, this one included.
+A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and over the classes that the
+memory holds P_clean(v) = exp(score_y) / sum_k exp(score_k), or 1 for a sample of another class. In the warm-up every
+sample is kept and remembered. The threshold: Liu et al., "Noise-resistant deep metric learning with ranking-based
+instance selection", CVPR 2021, section 3.3, smooth top-R.
 """
 
 from __future__ import annotations
@@ -27,17 +20,7 @@ from dml.tensors import Ring, checked_labels, directions, may_look
 
 
 def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, classes: int | None = None) -> Tensor:
-    """Labels int64 (N,) on the embeddings' device. Only a CPU's values are looked at.
-
-    Parameters
-    ----------
-    embeddings : float (N, D). labels : int (N,).
-    size, classes : D and K; None: any.
-
-    Raises
-    ------
-    ValueError : no samples, other types or shapes, or labels that are not from 0 to K - 1.
-    """
+    """Labels int64 (N,) on the device of embeddings (N, D). Only a CPU's values are looked at. Raises ValueError."""
     codes = checked_labels(embeddings, labels, "filter: ")
     shape = tuple(embeddings.shape)
     if size is not None and shape[1] != size:
@@ -64,20 +47,7 @@ ALL = slice(None)
 
 
 class ClassMemory(Ring):
-    """The latest samples, and the sum and number of each class's.
-
-    Sums are in float64, so that adding and removing samples for millions of steps leaves no error.
-
-    Parameters
-    ----------
-    classes : K; labels are 0 .. K - 1.
-    size : D, of the embeddings.
-    entries : M, samples that the memory holds.
-
-    Attributes
-    ----------
-    sums : float64 (K, D). counts : int64 (K,), 0 for a class that the memory does not hold.
-    """
+    """The latest samples, and the sum (float64, exact for millions of steps) and number of each class's."""
 
     sums: Tensor
     counts: Tensor
@@ -88,16 +58,7 @@ class ClassMemory(Ring):
         self.register_buffer("counts", torch.zeros(classes, dtype=torch.int64))
 
     def add(self, embeddings: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        """Remember a batch's kept samples.
-
-        Parameters
-        ----------
-        embeddings : float32 (N, D). labels : int64 (N,). kept : bool (N,).
-
-        Returns
-        -------
-        int64 (2 N,) : the classes whose sums may have changed, some of them several times.
-        """
+        """Remember a batch's kept samples. Returns the classes whose sums may have changed, int64 (2 N,)."""
         place, kept = self.places(kept)
         removed = torch.where(kept, self.labels[place], -1)
         gone, came = (removed >= 0).to(torch.int64), kept.to(torch.int64)
@@ -124,13 +85,7 @@ def quantile(values: Tensor, share: float) -> Tensor:
 
 
 class SmoothTopR(nn.Module):
-    """The running threshold.
-
-    Parameters
-    ----------
-    rate : R, the share that a batch's quantile leaves out. At 0 every sample is kept.
-    window : tau, batches whose quantiles are averaged.
-    """
+    """The running threshold: the mean of the last `window` batches' quantiles at `rate`."""
 
     quantiles: Tensor
 
@@ -140,10 +95,7 @@ class SmoothTopR(nn.Module):
         self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
 
     def forward(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (N,) of being clean -> bool (N,): those above the threshold.
-
-        If none is above it, the batch's own quantile decides, and a sample at the quantile is kept.
-        """
+        """Probabilities (N,) of being clean -> bool (N,): above the threshold, or else the batch's quantile."""
         if self.rate == 0:
             return torch.ones_like(probabilities, dtype=torch.bool)
         values = probabilities.double()
@@ -168,21 +120,7 @@ Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 class Selection(nn.Module):
-    """P_clean by classes' memories, and the samples above its running quantile.
-
-    Parameters
-    ----------
-    fit : from the means of classes to their scores.
-    num_classes, embedding_size : K and D.
-    rate : the assumed share of wrong labels, 0 <= rate < 1.
-    memory : entries of the memory.
-    window : batches whose quantiles are averaged.
-    warm_up : steps that keep every sample.
-
-    Raises
-    ------
-    ValueError : a setting that is out of range.
-    """
+    """P_clean by classes' memories, and the samples above its running quantile. Raises ValueError."""
 
     scale: Tensor
     offset: Tensor
@@ -202,12 +140,7 @@ class Selection(nn.Module):
 
     @torch.no_grad()
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite.
-
-        Raises
-        ------
-        ValueError : no samples, another D, or labels that are not from 0 to K - 1 (on a CPU: a GPU is not asked).
-        """
+        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite."""
         labels = checked_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
         with torch.autocast(embeddings.device.type, enabled=False):
             unit = directions(embeddings.detach().float())

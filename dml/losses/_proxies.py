@@ -16,22 +16,7 @@ from dml.types import LogUniform, Space
 
 
 class ProxyLoss(nn.Module):
-    """The base of losses that compare samples with learned centres of classes, its `parameters()`.
-
-    Parameters
-    ----------
-    num_classes : C; labels are 0 .. C - 1.
-    embedding_size : D.
-    normalize : L2-normalise the embeddings (centres always are).
-    centers : per class.
-    sampled : the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
-        from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
-        Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
-
-    Attributes
-    ----------
-    proxies : (C, D), or (C, centers, D) of several.
-    """
+    """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D)."""
 
     uses_tuples: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
@@ -56,14 +41,7 @@ class ProxyLoss(nn.Module):
         nn.init.normal_(self.proxies, std=self.proxies.shape[-1] ** -0.5, generator=generator)
 
     def similarities(self, embeddings: Tensor, labels: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
-        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
-
-        With `sampled`, C is the number of sampled classes, and labels are among these.
-
-        Raises
-        ------
-        ValueError : other shapes or types than the loss was built for.
-        """
+        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,)."""
         labels = checked_labels(embeddings, labels)
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))

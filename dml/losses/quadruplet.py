@@ -132,10 +132,7 @@ def _sorted(
 
 
 def _running(order: Tensor, positives: Tensor, other: Tensor, group: Tensor | None) -> tuple[Tensor, Tensor]:
-    """For each place in the order: how many `other` pairs are below, how many thresholds above: (N, N) float64 both.
-
-    With groups, whose places are consecutive, only places of the same group count.
-    """
+    """For each place in the order: how many `other` pairs are below, how many thresholds above: (N, N) float64 both."""
     below = other.flatten()[order].cumsum(0, dtype=torch.float64)
     above = positives.flatten()[order].cumsum(0, dtype=torch.float64)
     if group is None:

@@ -1,9 +1,8 @@
 """Counts of the distances of drawn pairs, from which the skew of the sampling is estimated: eta and gamma.
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", sections 4.2 and 5.3, bound the
-tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing. For each bin of
-distance this class counts the pairs that were drawn, and how many the same anchors would have drawn uniformly: as many
-negatives (positives) each, with the same probability for every negative (positive) of the anchor.
+tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing, with the same
+probability for every negative (positive) of the anchor.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""A network of another package as a backbone, with frozen batch norm as an option.
+"""A network of another package as a backbone, and TensorFlow's padding, `SAME`, in networks of torch.
 
-TensorFlow's padding, `SAME`, in networks of torch.
-
-torch pads both sides of an image equally. TensorFlow pads as little as the stride needs, and one more after the image
-than before it where the number is odd: at stride 2 and a kernel of 3, an even size gets none before and one after. The
-two agree at stride 1. Source: "Notes on padding", https://www.tensorflow.org/api_docs/python/tf/nn#notes_on_padding_2.
+TensorFlow pads as little as the stride needs, one more after the image than before it where the number is odd; at
+stride 1 the two agree. Source: "Notes on padding", https://www.tensorflow.org/api_docs/python/tf/nn#notes_on_padding_2.
 """
 
 from __future__ import annotations
@@ -26,21 +23,7 @@ IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
 
 class Wrapped(nn.Module):
-    """images (N, C, H, W) -> (N, features), by a network without its classifier.
-
-    The constructor of a subclass takes `pretrained`, which says whether weights are fetched, and `weights`, a file.
-
-    Parameters
-    ----------
-    network : the network.
-    label : for messages, such as `backbone 'timm': resnet50`.
-    channels, side : of the images.
-    frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
-
-    Raises
-    ------
-    ValueError : as `width_of`.
-    """
+    """images (N, C, H, W) -> (N, features), by a network without its classifier. Raises ValueError."""
 
     file_settings: ClassVar[Sequence[str]] = ("weights",)
     inner: ClassVar[str] = "network"
@@ -95,10 +78,6 @@ def without_memory(work: Callable[[], Any]) -> Any:
 def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
     """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
     often the width before their last layers.
-
-    Raises
-    ------
-    ValueError : the network takes no images of this size, or its result has another shape.
     """
     try:
         with torch.no_grad():
@@ -125,12 +104,7 @@ def check_package(package: str, label: str, extra: str | None) -> None:
 
 
 def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:
-    """Statistics of the pixels: those that a study sets, else the known ones; None without either.
-
-    Raises
-    ------
-    ValueError : only one of `mean` and `std` is set, and the other is not known.
-    """
+    """Statistics of the pixels: those that a study sets, else the known ones; None without either."""
     if mean is None and std is None:
         return None if known is None else {"mean": list(known["mean"]), "std": list(known["std"])}
     if known is None and (mean is None or std is None):

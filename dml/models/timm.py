@@ -139,12 +139,7 @@ def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
 
 
 def _created(name: str, pretrained: bool, settings: Mapping[str, Any]) -> nn.Module:
-    """timm's network. Weights that were downloaded before are read without asking the hub, as every trial would.
-
-    Raises
-    ------
-    ValueError : the weights are not here, and the hub does not answer.
-    """
+    """timm's network. Weights that were downloaded before are read without asking the hub, as every trial would."""
     import timm
 
     if not pretrained:

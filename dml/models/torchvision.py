@@ -150,11 +150,7 @@ def _for_size(network: nn.Module, state: State) -> State:
 
 
 def _settle_architecture(network: nn.Module) -> None:
-    """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both.
-
-    With weights, torchvision removes GoogLeNet's auxiliary heads and rescales the input of both networks; without, it
-    does neither. No loss here trains the heads, and data-parallel training would wait for their gradients.
-    """
+    """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both."""
     if hasattr(network, "aux_logits"):
         setattr(network, "aux_logits", False)  # noqa: B010  (plain attributes, which Module's types do not know)
         setattr(network, "transform_input", True)  # noqa: B010
@@ -164,10 +160,7 @@ def _settle_architecture(network: nn.Module) -> None:
 
 
 def _take_off_classifier(network: nn.Module) -> str:
-    """Replace the classifier's last layer by the identity. Returns its name.
-
-    SqueezeNet's classifier is a convolution, which is followed by the mean over space.
-    """
+    """Replace the classifier's last layer by the identity. Returns its name."""
     for attribute in ("fc", "classifier", "head", "heads"):
         layer = getattr(network, attribute, None)
         if isinstance(layer, nn.Linear):

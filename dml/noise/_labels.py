@@ -44,11 +44,7 @@ def check_classes(classes: np.ndarray, rate: float) -> None:
 
 
 def chosen(n: int, rate: float, seed: int) -> np.ndarray:
-    """Exactly round(rate * n) of n positions, in random order.
-
-    For one seed, the positions of a lower rate are a subset of those of a higher rate, for every model. Therefore the
-    topline `subset` leaves out exactly the samples that `uniform` flips.
-    """
+    """Exactly round(rate * n) of n positions, in random order; of one seed, those of a lower rate are among them."""
     return seeding.numpy_generator(seed, "noise/chosen").permutation(n)[: round(rate * n)]
 
 
@@ -68,10 +64,7 @@ CHUNK = 1024  # images read at once; bounds the memory
 
 
 def pixels(images: Any, rows: np.ndarray) -> np.ndarray:
-    """Small grey images: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d), d <= 256, averages over blocks.
-
-    Each row has mean 0 and length 1, so brightness and contrast have no effect.
-    """
+    """Small grey images: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d <= 256), rows of mean 0 and length 1."""
     blocks = [_small(np.asarray(images[rows[start : start + CHUNK]])) for start in range(0, len(rows), CHUNK)]
     features = np.concatenate(blocks)
     features -= features.mean(axis=1, keepdims=True)

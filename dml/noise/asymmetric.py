@@ -77,10 +77,7 @@ class Asymmetric:
         return noisy(labels, observed)
 
     def _cells(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Source and target class numbers (m,), sorted by source, and the relative weights of the flips, float (m,).
-
-        Only pairs that occur are listed: a (K, K) table of 11,318 classes would take 1 GB.
-        """
+        """Source and target class numbers (m,), sorted by source, and the relative weights of the flips, float (m,)."""
         count = len(classes)
         if self._matrix is not None:
             if count and classes[-1] >= len(self._matrix):
@@ -101,12 +98,7 @@ class Asymmetric:
 
 
 def _rounded(expected: np.ndarray, source: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Expected numbers of flips (m,) as whole numbers; `source` (m,) are the sorted class numbers.
-
-    Systematic rounding in random order and from a random start, first of each class's sum, then of the cells within
-    each class. The total is rounded to the nearest whole number, sums and cells up or down. The probability of rounding
-    up is the fraction, except for what the rounded total forces.
-    """
+    """Expected numbers of flips (m,) as whole numbers; `source` (m,) are the sorted class numbers."""
     if not len(source):
         return np.zeros(0, dtype=np.int64)
     _, first, group = np.unique(source, return_index=True, return_inverse=True)

@@ -69,11 +69,7 @@ def _wanted(rate: float, inside: int) -> int:
 
 
 def _outside(sizes: np.ndarray, rate: float, generator: np.random.Generator) -> np.ndarray:
-    """Class numbers (m,), from class sizes (K,), with enough samples for the outside; every one of them is needed.
-
-    Classes are added in random order while their samples do not suffice. The last one is the smallest that suffices;
-    classes that are no longer needed with it are removed again.
-    """
+    """Class numbers (m,), from class sizes (K,), with enough samples for the outside; every one of them is needed."""
     n = int(sizes.sum())
     if _wanted(rate, n) == 0:
         return np.array([], dtype=np.int64)

@@ -1,12 +1,7 @@
-"""The training loop: one trial, from its spec to its result.
+"""The training loop: one trial, from its spec to its result, or from the checkpoint in its folder.
 
-`Training` starts from a `TrialSpec`, or resumes from the checkpoint in its folder; `advance()` trains to the next
-evaluation. On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit.
-
-A linear head in closed form, from the features of the training images and their observed labels.
-
-As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
-of new classes are better than the head that was trained on them (docs/LOG.md, 2026-11-23).
+On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit. Where the study says
+so, a linear head in closed form is its start (`head_start`) or is evaluated (`head_refit`).
 """
 
 from __future__ import annotations
@@ -63,16 +58,10 @@ def step_loss(
     generator: torch.Generator | None,
     truth: Tensor | None = None,
 ) -> tuple[Tensor, Mined | None]:
-    """The loss, a differentiable scalar; and what the miner did, or None without a miner.
+    """The loss of the batch without the samples left out, a differentiable scalar; and what the miner did.
 
-    It is that of the batch without the samples left out. Those are only masked where loss and miner can skip them, so
-    that nothing waits for the device, and removed otherwise (`dml.protocols.Loss` describes `left_out`).
-
-    Parameters
-    ----------
-    embeddings : (N, D). labels : int64 (N,).
-    kept : bool (N,), the samples that take part; None: all.
-    truth : int64 (N,), true labels, for a miner that takes them.
+    They are masked where loss and miner can skip them, so that nothing waits for the device, and removed otherwise.
+    embeddings (N, D), labels int64 (N,), kept bool (N,), None: all; truth int64 (N,), for a miner that takes it.
     """
     if kept is not None and not _can_skip(loss, mine):
         truth = None if truth is None else truth[kept]
@@ -121,19 +110,10 @@ def fit_head(
     device: torch.device,
     start: bool = False,
 ) -> str:
-    """Give a linear head the weights of `dml.training.closed_form`, or `free`, for the present features.
+    """Give a linear head the weights of `closed_form`, or `free`, for the present features; what `free` chose, or "".
 
-    Returns what `free` chose, by the first metric and one view of each image; "" of another kind.
-
-    Parameters
-    ----------
-    kind : `training.head_start` or `head_refit`.
-    start : before the first step. A worker trains many heads on the same features, and each fit takes longer than the
-        steps of a short trial, so those of starts are remembered.
-
-    Raises
-    ------
-    ValueError : the labels or the features do not allow it.
+    `start`: before the first step. A worker trains many heads on the same features, and a fit takes longer than the
+    steps of a short trial, so those of starts are remembered. Raises ValueError.
     """
     kept = closed_form.taking_part(data.observed)
     features = evaluation.embed_images(
@@ -283,12 +263,7 @@ class Training:
         return self.step >= self.total_steps and bool(curve) and curve[-1].step == self.step
 
     def advance(self) -> EvaluationPoint:
-        """Train to the next evaluation (or the end), evaluate, and save a checkpoint.
-
-        Raises
-        ------
-        TrainingError : the loss or an embedding is not finite.
-        """
+        """Train to the next evaluation (or the end), evaluate, and save a checkpoint. Raises TrainingError."""
         assert not self.finished, "a finished trial cannot advance"
         every = self.spec.evaluation.every or max(1, self.total_steps)
         at_start = self.spec.evaluation.at_start and not self._history.curve
@@ -341,10 +316,7 @@ class Training:
                 raise not_finite("the loss", f"at step {step}", self.spec)
 
     def _train_step(self) -> None:
-        """Draw a batch, embed it, choose tuples, and update the network and the loss.
-
-        Does not wait for the device, unless a filter leaves samples out of a loss that cannot skip them.
-        """
+        """Draw a batch, embed it, choose tuples, and update the network and the loss."""
         self._streams.begin_step(self.step)
         batch = self._batches.next()
         images = self._augment(batch.images, training=True, generator=self._streams.augment)

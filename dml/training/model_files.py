@@ -1,9 +1,4 @@
-"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network.
-
-A trained model as an ONNX file, preprocessing included: images uint8 (N, H, W, C) -> embeddings float32 (N, D).
-
-The file is checked with onnxruntime against the model itself, and not kept if they differ. It needs the extra `onnx`.
-"""
+"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network."""
 
 from __future__ import annotations
 
@@ -125,12 +120,7 @@ SHOWN = 3  # tensors that a message names
 
 
 def weights_file(path: Path) -> Path:
-    """The file with the weights: of a trial's `model` folder, or the file itself.
-
-    Raises
-    ------
-    ValueError : there is no such file, or it is of another kind.
-    """
+    """The file with the weights: of a trial's `model` folder, or the file itself. Raises ValueError."""
     file = path / WEIGHTS if path.is_dir() else path
     if file.suffix not in (".safetensors", ".pt"):
         raise ValueError(f"{path}: expected a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
@@ -140,12 +130,7 @@ def weights_file(path: Path) -> Path:
 
 
 def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
-    """Give a network the weights that it starts from.
-
-    Raises
-    ------
-    ValueError : the file is missing, has changed since the trial was planned, or does not fit the network.
-    """
+    """Give a network the weights that it starts from. Raises ValueError."""
     file = weights_file(Path(init_from.path))
     if digest(file) != init_from.weights:
         raise ValueError(f"{file}: these are not the weights that the trial was planned with: run the sweep again")
@@ -154,12 +139,7 @@ def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """The weights of a network by name, from a model or from a checkpoint.
-
-    Raises
-    ------
-    ValueError : the file cannot be read, or contains no network.
-    """
+    """The weights of a network by name, from a model or from a checkpoint. Raises ValueError."""
     if file.suffix == ".pt":
         saved: Any = resuming.load(file).get("model")
         if not isinstance(saved, dict):
@@ -172,18 +152,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str | None = None) -> dict[str, Tensor]:
-    """The weights that a network takes over.
-
-    Parameters
-    ----------
-    network : the network's own weights, by name.
-    weights : those that it should start from.
-    head : `new`: without the embedding layer; None: with it if its size fits.
-
-    Raises
-    ------
-    ValueError : the backbones differ.
-    """
+    """The weights that a network takes over. Raises ValueError."""
     own, given = ({name: w for name, w in state.items() if _of_backbone(name)} for state in (network, weights))
     problems = [f"it has no {name!r}" for name in own if name not in given]
     problems += [f"the network has no {name!r}" for name in given if name not in own]
@@ -246,17 +215,7 @@ class Deployed(nn.Module):
 
 
 def export_onnx(folder: Path) -> Path:
-    """Write `model.onnx` beside the weights of a trained model, with a batch size of any length.
-
-    Parameters
-    ----------
-    folder : of the model.
-
-    Raises
-    ------
-    ValueError : the extra is missing, the network has an operation that cannot be exported, or the file's embeddings
-        differ from the model's by more than `TOLERANCE`.
-    """
+    """Write `model.onnx` beside the weights of a trained model, with a batch size of any length. Raises ValueError."""
     check_extra()
     embedder, path = TrainedEmbedder(folder), Path(folder) / ONNX
     deployed = Deployed(embedder).eval()
@@ -282,12 +241,7 @@ def export_onnx(folder: Path) -> Path:
 
 
 def check(path: Path, embedder: TrainedEmbedder) -> float:
-    """The largest difference between the embeddings of an ONNX file and of the model itself, over several batches.
-
-    Raises
-    ------
-    ValueError : it is above `TOLERANCE`.
-    """
+    """The largest difference between the embeddings of an ONNX file and of the model itself, over several batches."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

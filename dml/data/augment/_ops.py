@@ -1,7 +1,4 @@
-"""Building blocks of the pipelines: crops, flips and resizes of whole batches, and the conversion to floats.
-
-Each image of a batch has its own random crop. Nothing uses torch's global random state.
-"""
+"""Building blocks of the pipelines. Each image of a batch has its own random crop, from the generator that is given."""
 
 from __future__ import annotations
 
@@ -21,12 +18,7 @@ Normalization = str | Mapping[str, Sequence[float]]
 
 
 class ToFloat:
-    """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`.
-
-    Grey images are repeated to three channels; colour images become grey by ITU-R 601 luma. For one channel, statistics
-    of three channels are averaged. The result has the memory layout of the images: packed images are (B, H, W, C), so
-    the result is `channels_last`.
-    """
+    """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`."""
 
     def __init__(self, channels: int | None, normalization: Normalization) -> None:
         if channels not in (None, 1, 3):
@@ -126,10 +118,7 @@ def resize(images: Tensor, size: int | None) -> Tensor:
 
 
 def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
-    """A random crop per image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size).
-
-    On a CPU the result is a list of views, so that `ToFloat` makes one pass over memory instead of three.
-    """
+    """A random crop per image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size)."""
     check_crop(images, size)
     height, width = images.shape[-2:]
     top = random_integers(images, generator, height - size + 1)
@@ -179,17 +168,7 @@ def random_integers(images: Tensor, generator: torch.Generator | None, below: in
 
 
 class CropFlip:
-    """A square crop of `image_size` pixels.
-
-    Parameters
-    ----------
-    channels : 1 or 3; None: those of the input.
-    normalization : see `dml.data.augment.build`.
-
-    Raises
-    ------
-    ValueError : when called, if the images are smaller than the crop.
-    """
+    """A square crop of `image_size` pixels. Raises ValueError."""
 
     image_size: ClassVar[int]
     mirrors: ClassVar[bool] = True

@@ -1,12 +1,8 @@
 """Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
 
-Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x 224
-with torchvision's defaults: an area of 8% to 100%, a log-uniform aspect ratio of 3/4 to 4/3. Boxes are drawn as in
-torchvision's `RandomResizedCrop`, up to ten times until one fits. If none fits, torchvision takes a central box; here
-the first box is clipped to the image.
-
-Resizing is bilinear with antialiasing: on a GPU by two matrix products per image, which handle boxes of all sizes at
-once; on a CPU by torchvision, image by image, which rounds to whole levels.
+Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x 224.
+Boxes are drawn as in torchvision's `RandomResizedCrop`. Deviation: if none of ten fits the image, the first is clipped
+to it. Resizing is bilinear with antialiasing; on a CPU, by torchvision, it rounds to whole levels.
 """
 
 from __future__ import annotations
@@ -97,10 +93,7 @@ class RandomResizedCrop:
 
 
 def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """Crop each image to its box, resize it (bilinear with antialiasing), and mirror some.
-
-    uint8 (B, C, H, W), boxes (B, 4), mirrored bool (B,) -> float32 (B, C, size, size) from 0 to 255.
-    """
+    """Crop each image to its box, resize it (bilinear with antialiasing), and mirror some."""
     top, left, tall, wide = boxes.unbind(1)
     rows = _weights(top, tall, images.shape[2], size)  # (B, size, H)
     columns = _weights(left, wide, images.shape[3], size)  # (B, size, W)
@@ -121,11 +114,7 @@ def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int
 
 
 def _weights(start: Tensor, extent: Tensor, length: int, size: int) -> Tensor:
-    """float32 (B, size, length): the weight of each old pixel in each new pixel, along one dimension.
-
-    The triangle filter of PIL and of torch's antialiased bilinear resize. It is as wide as a new pixel, and at least as
-    wide as an old one.
-    """
+    """float32 (B, size, length): the weight of each old pixel in each new pixel, along one dimension."""
     pixels = torch.arange(length, device=start.device, dtype=torch.float32)
     scale = (extent / size).view(-1, 1, 1)
     centers = start.view(-1, 1, 1) + (torch.arange(size, device=start.device).view(1, -1, 1) + 0.5) * scale

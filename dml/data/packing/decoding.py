@@ -1,9 +1,6 @@
-"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
+"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB, as viewers show it.
 
-1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Pixels of 32 bits, or with a sign, are refused,
-whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, but a
-transparent colour of a PNG of 2, 4 or 16 bits per channel is kept. Only the first frame of an animation is kept. EXIF
-orientation is applied, as viewers do.
+16-bit grey is scaled by 255/65535; pixels of 32 bits, or with a sign, are refused. Transparency is flattened on white.
 """
 
 from __future__ import annotations
@@ -61,12 +58,7 @@ class CorruptImage(Exception):
 
 
 def header(image: ImageLike) -> tuple[int, int, bool]:
-    """Height, width and whether the image is grey, without decoding it.
-
-    Raises
-    ------
-    CorruptImage : not an image, or too large.
-    """
+    """Height, width and whether the image is grey, without decoding it. Raises CorruptImage."""
     if isinstance(image, np.ndarray):
         _check_array(image)
         return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
@@ -78,12 +70,7 @@ def header(image: ImageLike) -> tuple[int, int, bool]:
 
 
 def decode(image: ImageLike, channels: int) -> Image.Image:
-    """Decode into mode `L` (channels 1) or `RGB` (channels 3).
-
-    Raises
-    ------
-    CorruptImage : not an image, truncated, too large, or with pixels of no fixed range (float, 32-bit).
-    """
+    """Decode into mode `L` (channels 1) or `RGB` (channels 3). Raises CorruptImage."""
     if isinstance(image, np.ndarray):
         _check_array(image)
         opened = Image.fromarray(image.squeeze(2) if image.ndim == 3 and image.shape[2] == 1 else image)

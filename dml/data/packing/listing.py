@@ -29,11 +29,7 @@ CHUNK = 32  # items
 
 
 def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -> Iterator[Done]:
-    """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory.
-
-    Pillow releases Python's lock while it decodes and resizes, so threads run in parallel without copying images
-    between processes.
-    """
+    """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory."""
     items = iter(items)
     if workers == 1:
         yield from map(work, items)
@@ -101,13 +97,7 @@ def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
 
 
 def list_images(source: Source, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
-    """Read every record, and the header of every image.
-
-    Raises
-    ------
-    DataError : there are no images, files are missing from a complete dataset, the raw files cannot be read, or a label
-        is not an integer of at least 0.
-    """
+    """Read every record, and the header of every image. Raises DataError."""
     columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
     corrupt: dict[int, str] = {}
     grey = True
@@ -172,10 +162,7 @@ def some(examples: Sequence[str]) -> str:
 
 
 def check_counts(source: Source, index: pd.DataFrame) -> None:
-    """Raise a DataError unless each role has as many images and classes as `source.counts` states.
-
-    Does nothing for a source with `complete` False.
-    """
+    """Raise a DataError unless each role has as many images and classes as `source.counts` states."""
     if not source.counts or not source.complete:
         return
     roles = source.roles(index)

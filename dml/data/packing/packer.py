@@ -1,8 +1,6 @@
 """Pack a source: decode and resize every image once, into one uint8 array that all processes map read-only.
 
-A packed folder contains `images.npy` (N, H, W, C), `index.parquet` (one row per image) and `manifest.json`. The
-manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian). The folder
-is written beside its place and renamed when it is complete.
+The manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian).
 """
 
 from __future__ import annotations
@@ -100,14 +98,7 @@ def new_folder(out: Path) -> Iterator[Path]:
 
 
 class PackWriter:
-    """Writes a uint8 .npy file image by image, and sets the number of images at the end.
-
-    The header has the same length for any smaller number of images, since NumPy pads it for arrays that grow.
-
-    Parameters
-    ----------
-    shape : (N, H, W, C), N the largest number of images.
-    """
+    """Writes a uint8 .npy file image by image, and sets the number of images at the end. `shape` (N, H, W, C)."""
 
     def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
         self.path, self.shape, self.count = path, shape, 0
@@ -140,16 +131,7 @@ class PackWriter:
 def write(
     source: Source, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Write `images.npy` and `index.parquet` into `folder`.
-
-    Parameters
-    ----------
-    asked : the settings of `pack`: `resize`, `on_corrupt`.
-
-    Returns
-    -------
-    What the manifest says of the result.
-    """
+    """Write `images.npy` and `index.parquet` into `folder`."""
     how, fatal = asked["resize"], asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
@@ -224,16 +206,7 @@ def of_vectors(manifest: Mapping[str, Any]) -> bool:
 def write_vectors(
     source: Source, raw: Path, folder: Path, workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Write `images.npy`, float16 or float32 (N, 1, 1, D), and `index.parquet` into `folder`.
-
-    Returns
-    -------
-    What the manifest says of the result, as for images.
-
-    Raises
-    ------
-    DataError : a vector is infinite or NaN, or there are more or fewer vectors than labels.
-    """
+    """Write `images.npy`, float16 or float32 (N, 1, 1, D), and `index.parquet` into `folder`. Raises DataError."""
     assert isinstance(source, VectorSource)
     index, vectors = list_images(source, raw, workers, report).index, source.vectors(raw)
     if len(vectors) != len(index):

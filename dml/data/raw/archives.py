@@ -1,10 +1,4 @@
-"""Unpack archives that may be hostile or broken: either completely, or with one clear error and no files left behind.
-
-Python's `data` filter of tarfile says what a member may be: no absolute path, no `..`, no device, no link that leads
-out. Members of a zip are held to the same. Archives that are truncated, fail their checksum or unpack to very much more
-than their size are refused. A tar's own checksums cover only its headers, so a compressed tar is read to its end, where
-the compression's checksum is.
-"""
+"""Unpack archives that may be hostile or broken: either completely, or with one clear error and no files left."""
 
 from __future__ import annotations
 
@@ -45,16 +39,7 @@ BROKEN = (
 
 
 def extract(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip or tar file into `folder`. A top-level entry replaces an existing one of the same name.
-
-    Returns
-    -------
-    The top-level entries. They are renamed into place after everything is unpacked.
-
-    Raises
-    ------
-    DataError : the archive is refused (see above), or is not a zip or tar file; `folder` is unchanged.
-    """
+    """Unpack a zip or tar file into `folder`. A top-level entry replaces an existing one of the same name."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder))
     try:

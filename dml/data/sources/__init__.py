@@ -1,7 +1,4 @@
-"""Datasets, one per file: where the archives are, what they contain, and the roles that the papers give to the images.
-
-`dml.protocols.Source` lists what a source provides. A new dataset is one file here and one test file.
-"""
+"""Datasets, one per file: where the archives are, what they contain, and the roles that papers give to the images."""
 
 from __future__ import annotations
 

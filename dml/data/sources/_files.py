@@ -64,18 +64,7 @@ def entry(table: Mapping[str, Entry], key: str, path: Path) -> Entry:
 
 
 def label(value: Any, classes: int, where: object, first: int = 1) -> int:
-    """A raw label, from a text or an array, counted from 0.
-
-    Parameters
-    ----------
-    classes : number of classes.
-    where : file and row, for the error message.
-    first : the first raw label.
-
-    Raises
-    ------
-    DataError : the label is not an integer from `first` to `first + classes - 1`.
-    """
+    """A raw label, from a text or an array, counted from 0. Raises DataError."""
     try:
         number = int(value)
         whole = isinstance(value, str) or bool(number == value)
@@ -163,12 +152,7 @@ class SourceDefaults:
 
 
 class FetchedSource(SourceDefaults):
-    """A source whose `archives` are fetched, or taken from `raw` or a mirror, verified and unpacked.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
-    """
+    """A source whose `archives` are fetched, or taken from `raw` or a mirror, verified and unpacked."""
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete

@@ -25,20 +25,7 @@ SPELLINGS = (re.compile(r"0|-?[1-9][0-9]*"), re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
 def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list[int], list[str]]:
-    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order.
-
-    Labels are numbers if all are. Text is a number only if all of the column is written in one of `SPELLINGS`, so that
-    different labels stay different.
-
-    Parameters
-    ----------
-    name : of the column, for messages.
-    where : the file and row of each label, for messages.
-
-    Raises
-    ------
-    DataError : a label is missing; or labels are numbers, and one is negative, not whole, or too large.
-    """
+    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order."""
     for row, value in enumerate(values):
         if pd.isna(value) or (isinstance(value, str) and not value.strip()):
             raise DataError(f"{where[row]}: {name} is missing")
@@ -71,12 +58,7 @@ LIKE = 0.75  # how similar a column's name is to one of COLUMNS (difflib's ratio
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The option `columns`: what the table calls some of COLUMNS.
-
-    Raises
-    ------
-    ValueError : a key is none of COLUMNS, or a name is no text.
-    """
+    """The option `columns`: what the table calls some of COLUMNS. Raises ValueError."""
     for name, own in (columns or {}).items():
         if name not in COLUMNS:
             raise ValueError(f"columns: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
@@ -258,19 +240,7 @@ CHUNK = 8192  # vectors that are looked at together
 
 
 def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
-    """float16, float32 or float64 (n, D). An `.npy` is mapped, not read.
-
-    A `.npz` contains one array, or several of which one is called `features`, `embeddings` or `vectors`. A table has
-    one column of lists of equal length, or one column of floats for each dimension. Columns of text are no dimensions.
-
-    Parameters
-    ----------
-    labels : columns of numbers that are no dimensions either.
-
-    Raises
-    ------
-    DataError : a file of another kind, one that cannot be read, or an array of another shape or type.
-    """
+    """float16, float32 or float64 (n, D). An `.npy` is mapped, not read. Raises DataError."""
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(f"{path}: expected a file {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if not path.is_file():
@@ -294,10 +264,7 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
 
 
 def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
-    """Whether a file contains vectors. Errors of an array are said when it is read.
-
-    A table of images may have columns of numbers too, such as their sizes.
-    """
+    """Whether a file contains vectors. Errors of an array are said when it is read."""
     if not is_table(path):
         return path.suffix.lower() in SUFFIXES
     try:

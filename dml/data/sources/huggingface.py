@@ -307,12 +307,7 @@ class Huggingface(SourceDefaults):
 
 
 def _by_split(folder: Path, where: str) -> dict[str, list[str]]:
-    """The Parquet files in a folder by the split that their names say; all under `train` if none says one.
-
-    Raises
-    ------
-    DataError : there are none, or only some names say a split.
-    """
+    """The Parquet files in a folder by the split that their names say; all under `train` if none says one."""
     splits: dict[str, list[str]] = {}
     for path in files_below(folder):
         if path.suffix.lower() == ".parquet":

@@ -12,12 +12,7 @@ from dml.evaluation.ranking import Hits
 
 
 class _AtK:
-    """A score of each query's k nearest.
-
-    Parameters
-    ----------
-    k : neighbours to look at, at least 1.
-    """
+    """A score of each query's k nearest."""
 
     def __init__(self, k: int) -> None:
         if k < 1:

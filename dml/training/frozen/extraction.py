@@ -1,9 +1,7 @@
 """Compute the backbone's features of all packed images, or the activations before a block, shard by shard.
 
-    store/features/<id>/features.npy, backbone.safetensors, manifest.json
-
-The array grows in `.<id>.partial` beside its place, where `done/<shard>` marks each shard that is on the disk. A killed
-run leaves at most the shards of that moment to be computed again. The folder is renamed when it is complete.
+The array grows in `.<id>.partial`, where `done/<shard>` marks each shard that is on the disk, so that a killed run goes
+on; the folder is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -64,15 +62,7 @@ class Extraction:
     mirrored: bool = False  # of the mirror image
 
     def write(self, shard: int) -> int:
-        """Compute one shard, write it into the array and mark it. Returns its number of images.
-
-        On a CPU one thread computes, so that the numbers do not depend on the number of cores.
-
-        Raises
-        ------
-        ValueError : a feature is infinite or NaN, as features above 65504 are in float16.
-        OSError : the disk is full; marked shards are kept.
-        """
+        """Compute one shard on one thread, so that no number depends on the cores; the number of its images."""
         keep_freed_memory()
         packed = open_packed(self.images)
         rows = np.arange(shard * self.shard, min((shard + 1) * self.shard, len(packed.images)))
@@ -219,10 +209,7 @@ def extract(
 
 
 def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[int, ...]:
-    """Write the backbone's weights and an array without values, if they are not there.
-
-    Returns the shape of what is stored of an image.
-    """
+    """Write the backbone's weights and an array without values, if they are not there."""
     (work.folder / "done").mkdir(parents=True, exist_ok=True)
     weights, array = work.folder / BACKBONE, work.folder / ARRAY
     if not weights.is_file():
