@@ -28,8 +28,6 @@ class ToFloat:
 
     def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
         """A batch, or a sequence of images (C, H, W), which may be views of larger images."""
-        if isinstance(images, Tensor) and torch.compiler.is_exporting():
-            return self._in_one_expression(images)
         parts = images.split(_chunk(images)) if isinstance(images, Tensor) else images
         parts = [self._channelled(part) for part in parts]
         first = parts[0]
@@ -53,12 +51,6 @@ class ToFloat:
             for channel in range(channels):  # plain numbers need no copy to a GPU at every call
                 out.select(-3, channel).mul_(scale[channel]).add_(shift[channel])
         return result
-
-    def _in_one_expression(self, images: Tensor) -> Tensor:
-        """The same numbers, within rounding, for an exported network: nothing depends on the size of the batch."""
-        images = self._channelled(images)
-        mean, std = (torch.tensor(_averaged(own, images.shape[-3])).view(-1, 1, 1) for own in (self._mean, self._std))
-        return (images.float() / 255 - mean) / std
 
     def _channelled(self, images: Tensor) -> Tensor:
         channels = images.shape[-3]
