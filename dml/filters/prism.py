@@ -7,19 +7,15 @@ recent kept samples. Samples with P_clean above the mean of the last `window` ba
 
 Liu, Yu, Qin, Khan, Loy, "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021
 (arXiv 2103.16047), sections 3.2 and 3.3. `_selection.py` says what happens to classes without a memory.
-
-Search space: the rates of the paper's noise are 0.1, 0.2 and 0.5; a little beyond on both sides. It has no default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from dml.filters._selection import Selection
-from dml.types import Space, Uniform
 
 
 class Prism(nn.Module):
@@ -44,7 +40,6 @@ class Prism(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"rate": Uniform(0.05, 0.6)}
 
     def __init__(
         self,

@@ -12,8 +12,6 @@ concentration: Banerjee et al., "Clustering on the unit hypersphere using von Mi
 section 4.4. Deviation: r counts as at most `LONGEST`, since a class with one sample in the memory has r = 1 and an
 infinite concentration.
 
-Search space: the rate as for `prism`, and on to 0.8, as it is made for noise above one half. It has no default.
-
 The logarithm of the modified Bessel function of the first kind, for any order from 0 and any positive argument.
 
 Debye's expansion, uniform in the argument (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative
@@ -24,14 +22,12 @@ stable in this direction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.filters._selection import Selection
-from dml.types import Space, Uniform
 
 LEAST = 24  # order from which the expansion is used
 # Coefficients of u_k(t) / t^k in t^2, from u_0 on: DLMF 10.41.10.
@@ -96,7 +92,6 @@ class PrismVmf(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"rate": Uniform(0.05, 0.8)}
 
     def __init__(
         self,

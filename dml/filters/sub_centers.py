@@ -9,14 +9,11 @@ Deng, Guo, Liu, Gong, Zafeiriou, "Sub-center ArcFace: boosting face recognition 
 ECCV 2020, section 3.4: samples of non-dominant centres and those beyond 75 degrees are dropped. Deviations: the paper
 counts once, after a whole training, and trains again with one centre; here batches are counted as they come, each
 weighs `FADING` times as much as its class's next one, and nothing is dropped in the first `warm_up` steps.
-
-Search space: the angle around the paper's 75 degrees.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -25,7 +22,6 @@ from torch import Tensor, nn
 from dml.filters._selection import check_counts, checked_batch
 from dml.settings import check_above, check_within
 from dml.tensors import directions
-from dml.types import Space, Uniform
 
 FADING = 0.9
 
@@ -51,7 +47,6 @@ class SubCenters(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"angle": Uniform(60, 90)}
     counts: Tensor
 
     def __init__(self, angle: float = 75.0, warm_up: int = 100):

@@ -33,7 +33,7 @@ def build(name: str, **settings: Any) -> NoiseModel:
 
 PHASES = ("tune", "confirm")
 HALVES = ("tune", VALIDATION)
-OFFERED = ("features", "given", "images", "similarity")
+OFFERED = ("features", "given", "images")
 
 
 def table(
@@ -53,7 +53,7 @@ def table(
     models : (name, rate, settings) each, no two with the same name and rate. `subset:mine` is `subset`.
     seeds : of the trials.
     phase : `"tune"` or `"confirm"`.
-    context : `features`, `given` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
+    context : `features` and `given` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
         with the training images at `images[index]`. Features are computed from the images if a model needs features
         and none are given.
 

@@ -1,18 +1,16 @@
 """Similarity noise: a label becomes one of the classes most similar to its own, like an annotator's confusion.
 
-Classes are compared by the cosine of their mean features, or by a given similarity matrix.
+Classes are compared by the cosine of their mean features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from dml import seeding
 from dml.noise._labels import check_classes, check_count, check_features, check_labels, check_rate, chosen, noisy
-from dml.tables import host_array
 from dml.types import NoisyLabels
 
 BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB
@@ -28,30 +26,19 @@ class Similarity:
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ("features", "similarity")
+    context: ClassVar[tuple[str, ...]] = ("features",)
     topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
         self.rate = check_rate(rate)
         self._neighbours = check_count(neighbours, "'similarity': neighbours")
 
-    def corrupt(
-        self,
-        labels: np.ndarray,
-        seed: int,
-        features: np.ndarray | None = None,
-        similarity: np.ndarray | None = None,
-    ) -> NoisyLabels:
-        """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
-
-        Parameters
-        ----------
-        features : float (n, d), one row for each label.
-        similarity : float (C, C), row and column by class label. It takes precedence over features.
+    def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
+        """int64 (n,) -> observed int64 (n,) and flipped bool (n,), by features float (n, d), one row for each label.
 
         Raises
         ------
-        ValueError : neither is given, or a shape is wrong.
+        ValueError : no features, or of another shape.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -60,18 +47,18 @@ class Similarity:
         observed = labels.copy()
         if len(hit):
             count = min(self._neighbours, len(classes) - 1)
-            nearest = _nearest(_alike(classes, true, features, similarity), len(classes), count)
+            nearest = _nearest(_directions(len(classes), true, features), count)
             drawn = seeding.numpy_generator(seed, "noise/similarity").integers(0, count, size=len(hit))
             observed[hit] = classes[nearest[true[hit], drawn]]
         return noisy(labels, observed)
 
 
-def _nearest(alike: Callable[[np.ndarray], np.ndarray], classes: int, count: int) -> np.ndarray:
+def _nearest(means: np.ndarray, count: int) -> np.ndarray:
     """int64 (K, count): for each class the most similar others, most similar first; the lowest number among ties."""
     blocks = []
-    for start in range(0, classes, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, classes))
-        likeness = alike(rows)
+    for start in range(0, len(means), BLOCK):
+        rows = np.arange(start, min(start + BLOCK, len(means)))
+        likeness = means[rows] @ means.T
         likeness[rows - start, rows] = -np.inf
         least = np.partition(likeness, -count, axis=1)[:, -count, None]
         above, ties = likeness > least, likeness == least
@@ -82,26 +69,13 @@ def _nearest(alike: Callable[[np.ndarray], np.ndarray], classes: int, count: int
     return np.concatenate(blocks)
 
 
-def _alike(
-    classes: np.ndarray, true: np.ndarray, features: np.ndarray | None, similarity: np.ndarray | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """A function from class numbers (m,) to their similarity with all classes, float (m, K)."""
-    if similarity is not None:
-        table = host_array(similarity, "noise 'similarity': similarity")
-        side, numbers = table.shape[0] if table.ndim == 2 else 0, table.dtype.kind in "biuf"
-        if table.shape != (side, side) or side <= classes[-1] or not numbers or not np.isfinite(table).all():
-            raise ValueError(
-                f"noise 'similarity': similarity: expected finite (C, C) with C above the largest label {classes[-1]}, "
-                f"got {table.dtype} {table.shape}"
-            )
-        similarity = table.astype(np.float64, copy=False)
-        return lambda rows: similarity[np.ix_(classes[rows], classes)]
+def _directions(classes: int, true: np.ndarray, features: np.ndarray | None) -> np.ndarray:
+    """The directions of the mean features of each class, float (K, d)."""
     if features is None:
-        raise ValueError("noise 'similarity': needs features (n, d) or a similarity matrix (C, C)")
+        raise ValueError("noise 'similarity': needs features (n, d)")
     features = check_features(features, len(true))
-    means = np.zeros((len(classes), features.shape[1]))
+    means = np.zeros((classes, features.shape[1]))
     np.add.at(means, true, features)
     means /= np.bincount(true)[:, None]
     length = np.linalg.norm(means, axis=1, keepdims=True)
-    means /= np.where(length > 0, length, 1)
-    return lambda rows: means[rows] @ means.T
+    return means / np.where(length > 0, length, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -11,14 +10,12 @@ from torch import Tensor
 from dml.miners._batch import MinerBatch, nearest_above, one_between, rank
 from dml.protocols import Draw
 from dml.settings import check_above, check_number
-from dml.types import Choice, Space, Uniform
 
 
 class All:
     """Every sample of another class. With `all` positives this gives every valid triple of the batch."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """-> bool (N, N)."""
@@ -29,7 +26,6 @@ class Random:
     """One sample of another class for each positive, all with the same probability."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -47,7 +43,6 @@ class Hard:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -63,7 +58,6 @@ class SemihardFixed:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -89,7 +83,6 @@ class SemihardRandom:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"margin": Uniform(0.05, 0.5), "window": Choice((False, True))}
 
     def __init__(self, margin: float = 0.2, window: bool = False) -> None:
         check_above("margin", margin, 0)
@@ -134,7 +127,6 @@ class DistanceWeighted:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"cutoff": Uniform(0.2, 0.8)}
 
     def __init__(self, cutoff: float = 0.5, max_distance: float = 1.4) -> None:
         check_above("cutoff", cutoff, 0)
@@ -183,7 +175,6 @@ class MultiSimilarity:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
         check_number("epsilon", epsilon)
