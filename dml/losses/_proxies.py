@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, unit
-from dml.settings import check_above, check_within
+from dml.settings import check_above
 from dml.types import LogUniform, Space
 
 
@@ -25,13 +24,11 @@ class ProxyLoss(nn.Module):
     exact: ClassVar[bool] = False  # without normalisation all is in float64
     own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
-    def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1, sampled: float = 1.0):
+    def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1):
         super().__init__()
         for name, value in (("num_classes", num_classes), ("embedding_size", embedding_size), ("centers", centers)):
             check_above(name, value, 0)
-        check_above("sampled", sampled, 0)
-        check_within("sampled", sampled, 0, 1)
-        self.normalize, self.centers, self.sampled = normalize, centers, sampled
+        self.normalize, self.centers = normalize, centers
         self.stats: dict[str, Tensor] = {}
         self.proxies = nn.Parameter(torch.empty(num_classes, *(() if centers == 1 else (centers,)), embedding_size))
         self.reset()
@@ -45,16 +42,8 @@ class ProxyLoss(nn.Module):
         labels = checked_labels(embeddings, labels)
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))
-        proxies: Tensor = self.proxies
-        count, *several = proxies.shape[:-1]
-        taken = min(count, max(math.ceil(self.sampled * count), len(labels)))
-        if taken < count:
-            order = torch.rand(count).to(labels.device, non_blocking=True)
-            order[labels] = 2.0  # before all others
-            classes = order.topk(taken).indices.sort().values
-            proxies, labels = proxies.index_select(0, classes), torch.searchsorted(classes, labels)
         x = prepared(embeddings.double() if self.exact and not normalize else embeddings, normalize)
-        return products(x, unit(proxies.to(x.dtype).flatten(0, -2))).view(len(x), taken, *several), labels
+        return products(x, unit(self.proxies.to(x.dtype).flatten(0, -2))).view(len(x), *self.proxies.shape[:-1]), labels
 
 
 class SampleLoss(ProxyLoss):

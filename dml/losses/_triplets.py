@@ -18,38 +18,30 @@ BLOCK = 1 << 20  # minimum number of entries of a block: large enough to keep a 
 
 
 def all_triplets(
-    distances: Tensor, positives: Tensor, negatives: Tensor, margin: float, swap: bool = False
+    distances: Tensor, positives: Tensor, negatives: Tensor, margin: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sum over all triplets of distances (N, N) or (N, M), number of active ones, and the sum's derivative."""
-    n = len(distances)
     if may_look(distances):
         anchors, others = positives.nonzero(as_tuple=True)
-        if swap or len(anchors) <= SWEEP * n:
-            weights = distances.new_ones(len(anchors))
-            return _sweep(distances, negatives, margin, swap, anchors, others, weights)
-    if swap:
-        index = torch.arange(n * n, device=distances.device)
-        return _sweep(distances, negatives, margin, swap, index // n, index % n, positives.flatten())
+        if len(anchors) <= SWEEP * len(distances):
+            return _sweep(distances, negatives, margin, anchors, others)
     return _sort(distances, positives, negatives, margin)
 
 
 def listed_gaps(
-    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float, swap: bool = False
+    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of each listed triple d_ap - d_an + margin, and where both distances are in the flat matrix: (T,) each."""
     flat, size = distances.reshape(-1), len(distances)
     to_positive, to_negative = a * size + p, a * size + n
-    if swap:
-        swapped = p * size + n
-        to_negative = torch.where(flat[swapped] < flat[to_negative], swapped, to_negative)
     return flat[to_positive] - flat[to_negative] + margin, to_positive, to_negative
 
 
 def listed_triplets(
-    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, valid: Tensor, margin: float, swap: bool = False
+    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, valid: Tensor, margin: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sum over listed triples, number of active ones, number of triples, and the sum's derivative."""
-    gap, to_positive, to_negative = listed_gaps(distances, a, p, n, margin, swap)
+    gap, to_positive, to_negative = listed_gaps(distances, a, p, n, margin)
     cost = gap.relu_().mul_(valid)
     hit = cost.sign()
     gradient = torch.zeros_like(distances)
@@ -59,7 +51,7 @@ def listed_triplets(
 
 
 def _sweep(
-    distances: Tensor, negatives: Tensor, margin: float, swap: bool, anchors: Tensor, others: Tensor, weights: Tensor
+    distances: Tensor, negatives: Tensor, margin: float, anchors: Tensor, others: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     n = max(distances.shape[1], 1)
     gradient = torch.zeros_like(distances)
@@ -69,24 +61,15 @@ def _sweep(
     to_anchor = distances + blocked
     step = max(n, BLOCK // n)
     for start in range(0, len(anchors), step):
-        a, p, w = (t[start : start + step] for t in (anchors, others, weights))
+        a, p = anchors[start : start + step], others[start : start + step]
         row = to_anchor[a]
         threshold = (distances[a, p] + margin)[:, None]
-        nearer = None
-        if swap:
-            to_positive = distances[p] + blocked[a]
-            nearer = (to_positive < row).to(row.dtype)
-            row = torch.minimum(row, to_positive)
-        cost = torch.relu_(row.neg_().add_(threshold)).mul_(w[:, None])
+        cost = torch.relu_(row.neg_().add_(threshold))
         value += cost.sum()
         hit = cost.sign_()
         count = hit.sum(1)
         active += count.sum(dtype=torch.float64)
         gradient.view(-1).index_add_(0, a * n + p, count)
-        if nearer is not None:
-            from_positive = nearer.mul_(hit)
-            gradient.index_add_(0, p, from_positive, alpha=-1)
-            hit.sub_(from_positive)
         gradient.index_add_(0, a, hit, alpha=-1)
     return value, active, gradient
 

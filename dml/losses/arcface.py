@@ -40,7 +40,6 @@ class Arcface(SampleLoss):
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.
     scale : s; > 0.
     centers : per class.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : has no effect.
     """
 
@@ -56,10 +55,9 @@ class Arcface(SampleLoss):
         factor: float = 1.0,
         scale: float = 64.0,
         centers: int = 1,
-        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, True, centers, sampled)
+        super().__init__(num_classes, embedding_size, True, centers)
         check_above("scale", scale, 0)
         check_within("margin", margin, 0, math.pi / 2)
         check_at_least("cosine_margin", cosine_margin, 0)

@@ -105,7 +105,6 @@ class GeneralizedSoftmax(SampleLoss):
     embedding_size : D.
     q : 0 to 1, without 0.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -119,10 +118,9 @@ class GeneralizedSoftmax(SampleLoss):
         embedding_size: int,
         q: float = 0.7,
         temperature: float = 0.05,
-        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
         check_above("q", q, 0)
         check_within("q", q, 0, 1)
@@ -160,7 +158,6 @@ class BootstrapSoftmax(SampleLoss):
     beta : weight of the labels; 0 to 1.
     form : `hard` or `soft`.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -178,10 +175,9 @@ class BootstrapSoftmax(SampleLoss):
         beta: float = 0.8,
         form: str = "hard",
         temperature: float = 0.05,
-        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
         check_choice("form", form, FORMS)
         check_within("beta", beta, 0, 1)

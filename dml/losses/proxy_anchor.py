@@ -31,7 +31,6 @@ class ProxyAnchor(ProxyLoss):
     embedding_size : D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings (proxies always are).
     """
 
@@ -44,10 +43,9 @@ class ProxyAnchor(ProxyLoss):
         embedding_size: int,
         alpha: float = 32.0,
         margin: float = 0.1,
-        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("alpha", alpha, 0)
         check_at_least("margin", margin, 0)
         self.alpha, self.margin = alpha, margin

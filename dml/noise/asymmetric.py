@@ -75,7 +75,7 @@ class Asymmetric:
 
 
 def _rounded(expected: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Expected numbers (m,) as whole numbers, rounded up with the probability of the fraction; the sum to the nearest."""
+    """Expected numbers (m,) as whole numbers, rounded up with the probability of the fraction."""
     if not len(expected):
         return np.zeros(0, dtype=np.int64)
     generator.random(len(expected))  # not used; with it, finished trials keep their labels

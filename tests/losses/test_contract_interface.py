@@ -195,7 +195,7 @@ NO_MARGINS = (math.nan, None)
         ),
         *(
             ("arcface", CENTRES | {key: value}, key)
-            for key, wrong in (("margin", 2.0), ("factor", 0.5), ("cosine_margin", -0.1), ("sampled", 0))
+            for key, wrong in (("margin", 2.0), ("factor", 0.5), ("cosine_margin", -0.1))
             for value in (wrong, *NO_MARGINS)
         ),
         ("arcface", CENTRES | {"centers": 0}, "centers"),

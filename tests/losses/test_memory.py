@@ -128,7 +128,6 @@ def test_half_precision_is_remembered_in_float32(check):
         ("info_nce", {"memory": {"entries": 5}}, r"memory: expected \{size: .*entries"),
         ("info_nce", {"memory": {"warm_up": 5}}, r"memory: expected \{size"),
         ("info_nce", {"memory": 100}, r"memory: expected \{size.*got 100"),
-        ("triplet", {"memory": {"size": 5}, "swap": True}, "swap"),
         ("triplet", {"memory": {"size": 5}, "synthesis": "loop"}, "memory: expected none with a synthesis"),
         ("trimmed", {"loss": {"name": "contrastive", "memory": {"size": 5}}}, "remove its memory"),
         ("quadruplet", {"memory": {"size": 5}}, "unknown setting 'memory'"),
