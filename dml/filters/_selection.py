@@ -9,13 +9,14 @@ instance selection", CVPR 2021, section 3.3, smooth top-R.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from dml.settings import check_count
 from dml.tensors import Ring, checked_labels, directions, may_look
 
 
@@ -34,13 +35,6 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
                 f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
             )
     return codes
-
-
-def check_counts(low: int, **values: Any) -> None:
-    """Raise a ValueError unless settings are whole numbers, at least `low`."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-            raise ValueError(f"{name}: expected a whole number, at least {low}; got {value!r}")
 
 
 ALL = slice(None)
@@ -84,59 +78,52 @@ def quantile(values: Tensor, share: float) -> Tensor:
     return torch.lerp(ordered[low], ordered[min(low + 1, len(values) - 1)], place - low)
 
 
-class SmoothTopR(nn.Module):
-    """The running threshold: the mean of the last `window` batches' quantiles at `rate`."""
-
-    quantiles: Tensor
-
-    def __init__(self, rate: float, window: int):
-        super().__init__()
-        self.rate, self.window, self._batches = rate, window, 0
-        self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
-
-    def forward(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (N,) of being clean -> bool (N,): above the threshold, or else the batch's quantile."""
-        if self.rate == 0:
-            return torch.ones_like(probabilities, dtype=torch.bool)
-        values = probabilities.double()
-        own = quantile(values, self.rate)
-        self.quantiles[self._batches % self.window] = own
-        self._batches += 1
-        threshold = self.quantiles[: self._batches].mean()
-        above = values > threshold
-        return torch.where(above.any(), above, values >= own)
-
-    def get_extra_state(self) -> dict[str, Any]:
-        """How many batches came so far."""
-        return {"batches": self._batches}
-
-    def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
-        self._batches = state["batches"]
-
-
-Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""
-
-
 class Selection(nn.Module):
-    """P_clean by classes' memories, and the samples above its running quantile. Raises ValueError."""
+    """Keeps the samples that are most probably clean, by what `fit` says of the memory of each class.
 
+    Parameters
+    ----------
+    num_classes, embedding_size : K and D; a trial fills them in.
+    rate : R, the assumed share of wrong labels; a study fills in its own rate unless it sets one. At 0 all are kept.
+    memory : entries of the memory.
+    window : batches whose quantiles are averaged.
+    warm_up : steps that keep every sample.
+
+    Attributes
+    ----------
+    stats : of the last call: `kept_share`, 0-d.
+    """
+
+    least: ClassVar[int] = 1  # dimensions of the embeddings
     scale: Tensor
     offset: Tensor
+    quantiles: Tensor
 
     def __init__(
-        self, fit: Fit, num_classes: int, embedding_size: int, rate: float, memory: int, window: int, warm_up: int
+        self,
+        num_classes: int,
+        embedding_size: int,
+        rate: float,
+        memory: int = 9_500,
+        window: int = 30,
+        warm_up: int = 100,
     ):
         super().__init__()
-        _check_rate(rate)
-        check_counts(1, num_classes=num_classes, embedding_size=embedding_size, memory=memory, window=window)
-        check_counts(0, warm_up=warm_up)
-        self._fit, self._warm_up, self._steps = fit, warm_up, 0
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
+            raise ValueError(f"rate: expected the share of wrong labels, 0 <= rate < 1; got {rate!r}")
+        given = {"num_classes": num_classes, "embedding_size": embedding_size, "memory": memory, "window": window}
+        for name, value in given.items():
+            check_count(name, value, self.least if name == "embedding_size" else 1)
+        self._rate, self._warm_up, self._steps = float(rate), check_count("warm_up", warm_up, 0), 0
         self.memory = ClassMemory(num_classes, embedding_size, memory)
-        self.threshold = SmoothTopR(float(rate), window)
+        self.stats: dict[str, Tensor] = {}
+        self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
         self.register_buffer("scale", torch.zeros(num_classes, embedding_size))
         self.register_buffer("offset", torch.full((num_classes,), -torch.inf))  # of a class without a memory
+
+    @abstractmethod
+    def fit(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""
 
     @torch.no_grad()
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
@@ -149,16 +136,27 @@ class Selection(nn.Module):
             if self._steps < self._warm_up:
                 kept = finite
             else:
-                kept = self.threshold(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
+                kept = self._above(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
                 kept = kept & finite
             self._steps += 1
             changed: Tensor | slice = self.memory.add(unit, labels, kept)
             if 2 * len(labels) >= len(self.scale):
                 changed = ALL  # fewer rows
-            scale, offset = self._fit(self.memory.means(changed))
+            scale, offset = self.fit(self.memory.means(changed))
             self.scale[changed] = scale.float()  # a class that comes several times gets equal rows
             self.offset[changed] = torch.where(self.memory.counts[changed] > 0, offset, -torch.inf).float()
+        self.stats = {"kept_share": kept.double().mean()}
         return kept
+
+    def _above(self, probabilities: Tensor) -> Tensor:
+        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or else not below the batch's own."""
+        if self._rate == 0:
+            return torch.ones_like(probabilities, dtype=torch.bool)
+        values, batch = probabilities.double(), self._steps - self._warm_up
+        own = quantile(values, self._rate)
+        self.quantiles[batch % len(self.quantiles)] = own
+        above = values > self.quantiles[: batch + 1].mean()
+        return torch.where(above.any(), above, values >= own)
 
     def probabilities(self, unit: Tensor, labels: Tensor) -> Tensor:
         """P_clean (N,) of unit embeddings float32 (N, D) with labels int64 (N,); 1 without a memory of the class."""
@@ -173,8 +171,3 @@ class Selection(nn.Module):
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Continue where `state` was taken."""
         self._steps = state["steps"]
-
-
-def _check_rate(rate: Any) -> None:
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
-        raise ValueError(f"rate: expected the share of wrong labels, 0 <= rate < 1; got {rate!r}")

@@ -25,7 +25,7 @@ import math
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.filters._selection import Selection
 
@@ -75,53 +75,19 @@ LONGEST = 0.99
 SHORTEST = 1e-4  # a mean of length 0 has no direction, and the distribution is then nearly uniform
 
 
-class PrismVmf(nn.Module):
-    """Keeps the samples that are most probably clean, by a distribution of each class.
-
-    Parameters
-    ----------
-    num_classes, embedding_size : K and D, D at least 2; a trial fills them in.
-    rate : R, the assumed share of wrong labels; a study fills in its own rate unless it sets one.
-    memory : entries of the memory.
-    window : batches whose quantiles are averaged.
-    warm_up : steps that keep every sample.
-
-    Attributes
-    ----------
-    stats : of the last call: `kept_share`, 0-d.
-    """
+class PrismVmf(Selection):
+    """Keeps the samples that are most probably clean, by a distribution of each class. Parameters: see `Selection`."""
 
     version: ClassVar[int] = 1
+    least: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        rate: float,
-        memory: int = 9_500,
-        window: int = 30,
-        warm_up: int = 100,
-    ):
-        super().__init__()
-        if embedding_size < 2:
-            raise ValueError(f"embedding_size: expected at least 2 dimensions; got {embedding_size!r}")
-        self.selection = Selection(_fit, num_classes, embedding_size, rate, memory, window, warm_up)
-        self.stats: dict[str, Tensor] = {}
-
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part."""
-        kept = self.selection(embeddings, labels)
-        self.stats = {"kept_share": kept.double().mean()}
-        return kept
-
-
-def _fit(means: Tensor) -> tuple[Tensor, Tensor]:
-    """Means (n, D) -> kappa mu (n, D) and log c_D(kappa) (n,)."""
-    dimension = means.shape[1]
-    length = means.norm(dim=1, keepdim=True)
-    r = length.clamp(SHORTEST, LONGEST)
-    kappa = r * (dimension - r**2) / (1 - r**2)
-    direction = means / length.clamp_min(SHORTEST)
-    order, single = dimension / 2 - 1, kappa[:, 0]
-    constant = order * single.log() - log_bessel(order, single) - dimension / 2 * math.log(2 * math.pi)
-    return kappa * direction, constant
+    def fit(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """Means (n, D), D at least 2 -> kappa mu (n, D) and log c_D(kappa) (n,)."""
+        dimension = means.shape[1]
+        length = means.norm(dim=1, keepdim=True)
+        r = length.clamp(SHORTEST, LONGEST)
+        kappa = r * (dimension - r**2) / (1 - r**2)
+        direction = means / length.clamp_min(SHORTEST)
+        order, single = dimension / 2 - 1, kappa[:, 0]
+        constant = order * single.log() - log_bessel(order, single) - dimension / 2 * math.log(2 * math.pi)
+        return kappa * direction, constant

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._selection import check_counts, checked_batch
-from dml.settings import check_above, check_within
+from dml.filters._selection import checked_batch
+from dml.settings import check_above, check_count, check_within
 from dml.tensors import directions
 
 FADING = 0.9
@@ -53,8 +53,8 @@ class SubCenters(nn.Module):
         super().__init__()
         check_above("angle", angle, 0)
         check_within("angle", angle, 0, 180)
-        check_counts(0, warm_up=warm_up)
-        self._least, self._warm_up, self._steps = math.cos(math.radians(angle)), warm_up, 0
+        self._least, self._warm_up = math.cos(math.radians(angle)), check_count("warm_up", warm_up, 0)
+        self._steps = 0
         self._centers: list[Tensor] = []  # the loss's parameter, which is not part of this state
         self.stats: dict[str, Tensor] = {}
 

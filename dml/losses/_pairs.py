@@ -14,7 +14,6 @@ contains the batch; here one loss is over both, and a sample is not compared wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form, divisor, full_precision, pair_masks, pair_weights
 from dml.losses._geometry import Geometry, dot
+from dml.settings import check_count
 from dml.tensors import Ring
 
 
@@ -133,10 +133,8 @@ class Memory(nn.Module):
 
     def __init__(self, size: int, warm_up: int = 1000):
         super().__init__()
-        for name, value, low in (("size", size, 1), ("warm_up", warm_up, 0)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-                raise ValueError(f"memory: {name}: expected a whole number, at least {low}; got {value!r}")
-        self.size, self.warm_up, self._steps = int(size), int(warm_up), 0
+        self.size, self.warm_up = check_count("memory: size", size), check_count("memory: warm_up", warm_up, 0)
+        self._steps = 0
         self._ring: list[Ring] = []  # none before the first sample, which says how long embeddings are
 
     @torch.no_grad()

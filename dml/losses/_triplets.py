@@ -28,9 +28,7 @@ def all_triplets(
     return _sort(distances, positives, negatives, margin)
 
 
-def listed_gaps(
-    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def listed_gaps(distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float) -> tuple[Tensor, Tensor, Tensor]:
     """Of each listed triple d_ap - d_an + margin, and where both distances are in the flat matrix: (T,) each."""
     flat, size = distances.reshape(-1), len(distances)
     to_positive, to_negative = a * size + p, a * size + n

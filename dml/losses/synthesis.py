@@ -21,6 +21,7 @@ from dml.losses import geodesic
 from dml.losses._forms import safe_root, unit, unless_finite
 from dml.losses._geometry import near_limit, squared_between, squared_distances
 from dml.losses.geodesic import distance
+from dml.settings import check_choice, check_count
 from dml.tensors import may_look
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
@@ -45,10 +46,8 @@ class Hardest(NamedTuple):
 
 def check(synthesis: str, points: int, normalize: bool, memory: object = None) -> None:
     """Raise a ValueError unless these settings of a loss are valid together."""
-    if synthesis not in SYNTHESES:
-        raise ValueError(f"synthesis: expected one of {', '.join(SYNTHESES)}, got {synthesis!r}")
-    if not isinstance(points, int) or isinstance(points, bool) or points < 1:
-        raise ValueError(f"points: expected a whole number of at least 1, got {points!r}")
+    check_choice("synthesis", synthesis, SYNTHESES)
+    check_count("points", points)
     if synthesis == "loop" and not normalize:
         raise ValueError(
             "synthesis='loop' runs along the unit sphere: expected normalize=True, got False (or use 'loop_linear')"

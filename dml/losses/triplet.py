@@ -93,9 +93,7 @@ class Triplet(PairLoss):
         if is_triples(tuples) and self.memory is None:
             geometry = Geometry(embeddings, self.distance, self.normalize)
             distances = geometry.matrix
-            value, active, total, gradient = listed_triplets(
-                distances, *triples(labels, tuples), self.margin
-            )
+            value, active, total, gradient = listed_triplets(distances, *triples(labels, tuples), self.margin)
         else:
             geometry, positives, negatives = self.compare(embeddings, labels, tuples, self.distance)
             distances = geometry.matrix

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,6 @@ def check_rate(rate: float) -> float:
     if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
         raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
     return float(rate)
-
-
-def check_count(value: Any, setting: str) -> int:
-    """The value as an int. Raises ValueError, which names `setting`, unless it is a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"noise {setting}: expected a whole number, at least 1, got {value!r}")
-    return int(value)
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.noise._labels import check_classes, check_count, check_features, check_labels, check_rate, chosen, noisy
+from dml.noise._labels import check_classes, check_features, check_labels, check_rate, chosen, noisy
+from dml.settings import check_count
 from dml.types import NoisyLabels
 
 BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB
@@ -31,7 +32,7 @@ class Similarity:
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
         self.rate = check_rate(rate)
-        self._neighbours = check_count(neighbours, "'similarity': neighbours")
+        self._neighbours = check_count("noise 'similarity': neighbours", neighbours)
 
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,), by features float (n, d), one row for each label.

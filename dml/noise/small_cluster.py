@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.noise._labels import check_classes, check_count, check_features, check_labels, check_rate, noisy
+from dml.noise._labels import check_classes, check_features, check_labels, check_rate, noisy
+from dml.settings import check_count
 from dml.types import NoisyLabels
 
 
@@ -32,7 +33,7 @@ class SmallCluster:
 
     def __init__(self, rate: float, size: int = 10) -> None:
         self.rate = check_rate(rate)
-        self._size = check_count(size, "'small_cluster': size")
+        self._size = check_count("noise 'small_cluster': size", size)
 
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).

@@ -39,9 +39,7 @@ def test_all_triplets_against_a_loop(check, monkeypatch, distance, reduction, no
         monkeypatch.setattr(_triplets, "SWEEP", -1)
     x, y = check.batch(int(normalize), duplicates=True)
     triples = valid_triples(y)
-    loss = dml.losses.build(
-        "triplet", margin=0.3, distance=distance, reduction=reduction, normalize=normalize
-    )
+    loss = dml.losses.build("triplet", margin=0.3, distance=distance, reduction=reduction, normalize=normalize)
     tuples = Tuples(*torch.tensor(triples).T) if way == "triples" else None
     check.equal(loss, naive(check, triples, distance, reduction, 0.3, normalize), x, y, tuples)
 
