@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import ProgressLine, alike_names, corrupt_error, list_images, lost_classes, ordered
+from dml.data.packing.listing import ProgressLine, corrupt_error, list_images, lost_classes, ordered
 from dml.data.sources import left_out
 from dml.protocols import Source, VectorSource
 
@@ -56,11 +56,6 @@ class Survey:
     def lost(self) -> str:
         """What to say of classes none of whose images can be decoded; "" if there are none."""
         return lost_classes(self.index, self.corrupt)
-
-    @property
-    def alike(self) -> str:
-        """What to say of class names that differ only in spaces, case or Unicode form; "" if there are none."""
-        return alike_names(self.index)
 
     @property
     def side(self) -> int:

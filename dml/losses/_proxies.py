@@ -22,6 +22,7 @@ class ProxyLoss(nn.Module):
     takes_padding: ClassVar[bool] = True
     mining: ClassVar[Mapping[str, Any]] = {}
     exact: ClassVar[bool] = False  # without normalisation all is in float64
+    normalized: bool = True  # of the centres
     own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1):
@@ -43,7 +44,8 @@ class ProxyLoss(nn.Module):
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))
         x = prepared(embeddings.double() if self.exact and not normalize else embeddings, normalize)
-        return products(x, unit(self.proxies.to(x.dtype).flatten(0, -2))).view(len(x), *self.proxies.shape[:-1]), labels
+        centers = self.proxies.to(x.dtype).flatten(0, -2)
+        return products(x, unit(centers) if self.normalized else centers).view(len(x), *self.proxies.shape[:-1]), labels
 
 
 class SampleLoss(ProxyLoss):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, unit
 from dml.losses._proxies import SampleLoss
 from dml.settings import check_above, check_choice, check_within
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
-class Softmax(nn.Module):
+class Softmax(SampleLoss):
     """Softmax classification of the embeddings: cross-entropy over the training classes, as a loss for metric learning.
 
     normalized:      logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline)
@@ -34,12 +33,7 @@ class Softmax(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,
@@ -49,37 +43,15 @@ class Softmax(nn.Module):
         normalized: bool = True,
         normalize: bool = True,
     ):
-        super().__init__()
-        check_above("num_classes", num_classes, 0)
-        check_above("embedding_size", embedding_size, 0)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
-        self.temperature, self.normalized, self.normalize = temperature, normalized, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.weight = nn.Parameter(torch.empty(num_classes, embedding_size))
+        self.temperature, self.normalized = temperature, normalized
         self.bias = None if normalized else nn.Parameter(torch.zeros(num_classes))
-        self.reset()
 
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new class weights."""
-        nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, _ = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(losses), 1)
-
-    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each sample's loss, and weight 1: (N,) both."""
-        labels = checked_labels(embeddings, labels)
-        check_size(embeddings, self.weight.shape[1])
-        check_classes(labels, self.weight.shape[0])
-        x = prepared(embeddings, self.normalize)
-        weight = self.weight.to(x.dtype)
-        logits = products(x, unit(weight) if self.normalized else weight)
-        if self.bias is not None:
-            logits = logits + self.bias.to(x.dtype)
-        losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")
-        return losses, torch.ones_like(losses)
+    def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
+        """similarities (N, C), labels int64 (N,) -> (N,)."""
+        logits = similarities if self.bias is None else similarities + self.bias.to(similarities.dtype)
+        return torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")
 
 
 class GeneralizedSoftmax(SampleLoss):

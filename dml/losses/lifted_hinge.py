@@ -13,18 +13,19 @@ Search space: margins of the triplet loss and beyond, as the hardest negative is
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses import synthesis as negatives
 from dml.losses._forms import Form, checked_labels, positions
+from dml.losses._pairs import PairLoss
 from dml.losses.synthesis import mean_hinge
 from dml.settings import check_at_least
 from dml.types import Space, Uniform
 
 
-class LiftedHinge(nn.Module):
+class LiftedHinge(PairLoss):
     """Keeps each positive pair `margin` closer than its nearest sample (or synthesised point) of another class.
 
     It chooses its own tuples; those of a miner are ignored.
@@ -43,17 +44,14 @@ class LiftedHinge(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
+    uses_tuples: bool = False
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.8)}
 
     def __init__(self, margin: float = 0.2, synthesis: str = "none", points: int = 2, normalize: bool = True):
-        super().__init__()
+        super().__init__(normalize, left_out="removed")
         check_at_least("margin", margin, 0)
         negatives.check(synthesis, points, normalize)
-        self.margin, self.synthesis, self.points, self.normalize = margin, synthesis, points, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.margin, self.synthesis, self.points = margin, synthesis, points
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) -> scalar; 0 if no pair has a negative."""

@@ -11,20 +11,20 @@ Search space: from a fifth to twice Song et al.'s margin of 1; distances of unit
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form, checked_labels, pair_masks
 from dml.losses._geometry import Geometry, PullBack, through
-from dml.losses._pairs import HalfSquare
+from dml.losses._pairs import HalfSquare, PairLoss
 from dml.types import Space, Uniform
 
 NONE = 1e30  # represents the infinite distance of a negative that is not given
 
 
-class LiftedStructure(nn.Module):
+class LiftedStructure(PairLoss):
     """Each positive pair against all negatives of both its ends.
 
     Parameters
@@ -34,16 +34,11 @@ class LiftedStructure(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    left_out: ClassVar[str] = "skipped"
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.2, 2.0)}
 
     def __init__(self, margin: float = 1.0, normalize: bool = True):
-        super().__init__()
-        self.margin, self.normalize = margin, normalize
-        self.stats: dict[str, Tensor] = {}
+        super().__init__(normalize)
+        self.margin = margin
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""

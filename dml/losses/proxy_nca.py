@@ -14,17 +14,18 @@ has 100 times the network's rate.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, unit
+from dml.losses._proxies import SampleLoss
 from dml.settings import check_above
 from dml.types import LogUniform, Space
 
 
-class ProxyNca(nn.Module):
+class ProxyNca(SampleLoss):
     """One learned proxy per class: a sample near its own proxy and far from the others. Proxies are `parameters()`.
 
     Parameters
@@ -36,31 +37,12 @@ class ProxyNca(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(1, 8)}
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(self, num_classes: int, embedding_size: int, scale: float = 3.0, normalize: bool = True):
-        super().__init__()
-        check_above("num_classes", num_classes, 0)
-        check_above("embedding_size", embedding_size, 0)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("scale", scale, 0)
-        self.scale, self.normalize = scale, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.proxies = nn.Parameter(torch.empty(num_classes, embedding_size))
-        self.reset()
-
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new proxies, uniform in direction."""
-        nn.init.normal_(self.proxies, std=self.proxies.shape[1] ** -0.5, generator=generator)
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, _ = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(losses), 1)
+        self.scale = scale
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each sample's loss, and weight 1: (N,) both."""

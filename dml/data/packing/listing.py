@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -122,30 +121,6 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     columns = {k: v for k, v in columns.items() if k not in OPTIONAL or any(value != OPTIONAL[k] for value in v)}
     index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
     return Listing(index, corrupt, grey)
-
-
-def alike_names(index: pd.DataFrame) -> str:
-    """What to say of classes whose names differ only in spaces, case or Unicode form; "" if there are none."""
-    groups = []
-    for level in ("fine_name", "coarse_name"):
-        found: dict[str, list[str]] = {}
-        for name in sorted(set(index[level]) - {""}):
-            found.setdefault(_folded(name), []).append(name)
-        groups += [_listed(names) for names in found.values() if len(names) > 1]
-    if not groups:
-        return ""
-    more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
-    return f"these class names differ only in spaces, case or Unicode form: {'; '.join(groups[:SHOWN])}{more}"
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", "".join(name.split()).casefold())
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in quotes, with escapes if they would look the same."""
-    same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
-    return ", ".join(map(ascii if same else repr, names))
 
 
 def lost_classes(index: pd.DataFrame, corrupt: Mapping[int, str]) -> str:

@@ -28,7 +28,6 @@ from dml.data.packing.decoding import CorruptImage, How, as_resize
 from dml.data.packing.listing import (
     Listing,
     ProgressLine,
-    alike_names,
     check_counts,
     corrupt_error,
     list_images,
@@ -135,8 +134,6 @@ def write(
     how, fatal = asked["resize"], asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
-    if alike := alike_names(listing.index):
-        report(f"{source.name}: {alike}")
     if listing.corrupt and fatal:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
@@ -211,8 +208,6 @@ def write_vectors(
     index, vectors = list_images(source, raw, workers, report).index, source.vectors(raw)
     if len(vectors) != len(index):
         raise DataError(f"{source.name}: {len(vectors)} vectors, but {len(index)} labels: expected one label a vector")
-    if alike := alike_names(index):
-        report(f"{source.name}: {alike}")
     kind = np.dtype(np.float16 if vectors.dtype == np.float16 else np.float32)
     shape = (len(index), 1, 1, vectors.shape[1])
     check_space(folder, shape[0] * shape[3] * kind.itemsize, source.name)

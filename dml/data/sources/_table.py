@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 import re
 import zipfile
@@ -15,7 +14,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.data import DataError
-from dml.data.raw import is_image, state_of
+from dml.data.raw import is_image
 from dml.data.sources._splits import ROLES, kind_of
 from dml.files import first_line, is_lfs_pointer
 from dml.tables import integer, is_table, number, read_rows
@@ -36,11 +35,6 @@ def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list
     return [order[str(value)] for value in values], [str(value) for value in values]
 
 
-def look_like_numbers(values: Sequence[Any]) -> bool:
-    """Whether labels are names that Python could read as numbers, such as `007` beside `7`."""
-    return all(number(value) is not None for value in values) and not _are_numbers(values)
-
-
 def _are_numbers(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
     if not all(isinstance(value, str) or number(value) is not None for value in values):
@@ -54,7 +48,6 @@ USUAL = {
     "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
 }
 """Names that other tables give to a column."""
-LIKE = 0.75  # how similar a column's name is to one of COLUMNS (difflib's ratio) that is taken for a mistake
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -85,16 +78,16 @@ def read_table(
 
     Raises
     ------
-    DataError : the table cannot be read; a column is missing, or has almost a known name; a path is empty or repeated;
-        a label is missing, negative, not an integer, or too large; a given label is not one of the verified ones, or a
-        verified one was given to no image.
+    DataError : the table cannot be read; a column is missing; a path is empty or repeated;
+        a label is missing, negative, not an integer, or too large; a given label is not one of the verified ones.
     """
     table, numbers, others = _chosen(path, columns or {})
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
             likely = next((own for own in others if own.lower() in USUAL.get(name, ())), "...")
             raise DataError(
-                f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}.{_naming(name, likely)}"
+                f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}. "
+                f"`settings: {{columns: {{{name}: {likely}}}}}` reads another column as {name!r}"
             )
     if table.empty:
         raise DataError(f"{path}: no rows")
@@ -143,11 +136,6 @@ def _given(
         if value not in number:
             choices = discovery.suggestion(value, sorted(number))
             raise DataError(f"{where[row]}: given is {value!r}, which is no verified label{choices}")
-    absent = sorted(set(number) - set(given))
-    if absent:
-        raise DataError(
-            f"{where[0].partition(': ')[0]}: no image was given the label {absent[0]!r}: {len(absent)} such"
-        )
     found = {"given_fine": [number[value] for value in given]}
     if "coarse" in levels:
         group: dict[int, int] = {}
@@ -190,15 +178,6 @@ def unused_columns(path: Path, columns: Mapping[str, str] | None = None) -> str:
     return f"{path}: columns that are not used: {', '.join(others)}" if others else ""
 
 
-def table_state(path: Path, columns: Mapping[str, str] | None = None) -> str:
-    """A line that changes if a table is rewritten, or if it was read before `007` and `7` were different labels."""
-    if not path.is_file():
-        return state_of(path)
-    table, _, _ = _chosen(path, columns or {})
-    names = [name for name in ("fine", "coarse", "given") if name in table and look_like_numbers(table[name].tolist())]
-    return state_of(path) + "".join(f"names: {name}\n" for name in names)
-
-
 def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[int], list[str]]:
     """The known columns of a table, the numbers of its rows, and the names of its other columns."""
     table, numbers = read_rows(path)
@@ -208,17 +187,7 @@ def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[
             raise DataError(f"{path}: columns: {name}: no column {own!r}{discovery.suggestion(own, called)}")
     found = {name: own for name in COLUMNS if (own := columns.get(name, name).strip()) in called}
     others = [own for own in called if own not in found.values()]
-    for own in others:
-        meant = [name for name in COLUMNS if name not in found]
-        if any(own.lower() in names for names in USUAL.values()):
-            continue  # `file` is not meant as `fine`
-        if close := difflib.get_close_matches(own.lower(), meant, n=1, cutoff=LIKE):
-            raise DataError(f"{path}: unknown column {own!r}; did you mean {close[0]!r}?{_naming(close[0], own)}")
     return pd.DataFrame({name: table[own] for name, own in found.items()}), numbers, others
-
-
-def _naming(name: str, own: str) -> str:
-    return f" `settings: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
 
 
 def _parts(values: list[Any], where: list[str]) -> list[str]:

@@ -29,7 +29,6 @@ from dml.data.sources._table import (
     check_finite,
     read_table,
     read_vectors,
-    table_state,
     unused_columns,
 )
 
@@ -98,7 +97,7 @@ class Features(SourceDefaults):
         """Changes when a file is rewritten."""
         digest = hashlib.sha256()
         digest.update(state_of(self._vectors).encode())
-        digest.update(table_state(self._table, self._columns).encode())
+        digest.update(state_of(self._table).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

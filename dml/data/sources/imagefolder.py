@@ -30,7 +30,7 @@ from dml.data import DataError
 from dml.data.raw import files_below, image_files, is_hidden, is_image, state_of
 from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
-from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
+from dml.data.sources._table import check_columns, read_table, unused_columns
 
 LAYOUTS = ("auto", "splits", "classes", "groups")
 
@@ -189,7 +189,7 @@ class Imagefolder(SourceDefaults):
         for path in self._files():
             digest.update(state_of(path).encode())
         if self.table:
-            digest.update(table_state(Path(self.table), self._columns).encode())
+            digest.update(state_of(Path(self.table)).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

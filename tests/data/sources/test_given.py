@@ -70,7 +70,6 @@ def test_unverified_labels_are_marked(packed_table):
     [
         (table(given="abbbccdx"), "row 9: given is 'x', which is no verified label.* Choices: a, b, c, d"),
         (table(given="abbbccdc").assign(given=[*"abbbccd", ""]), "row 9: given is missing"),
-        (table(given="abbbcccc"), "no image was given the label 'd': 1 such"),
         (table(coarse=list("xyxxyyyy")), "row 3: 'a' is in two coarse classes"),
         (table().drop(columns=["fine", "given"]), "no column 'fine'"),
     ],
