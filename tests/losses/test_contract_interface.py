@@ -187,7 +187,7 @@ NO_MARGINS = (math.nan, None)
         ("triplet", {"reduction": "max"}, "reduction"),
         ("triplet", {"margin": -0.1}, "margin"),
         ("triplet", {"synthesis": "loop", "normalize": False}, "normalize=True"),
-        ("triplet", {"synthesis": "lop"}, "expected one of none, loop, loop_linear, embedding_expansion, got 'lop'"),
+        ("triplet", {"synthesis": "lop"}, "expected one of none, loop, loop_linear, embedding_expansion; got 'lop'"),
         *(
             (name, settings, next(iter(settings)))
             for name in ("lifted_hinge", "hphn_triplet")

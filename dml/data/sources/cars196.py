@@ -20,6 +20,7 @@ import pandas as pd
 
 from dml.data.raw import Archive
 from dml.data.sources._files import FetchedSource, halves, label, mat, structs
+from dml.settings import check_choice
 
 GONE = "The original host (ai.stanford.edu/~jkrause/cars) no longer serves the dataset; data platforms offer copies."
 CLASSES = 196
@@ -59,8 +60,7 @@ class Cars196(FetchedSource):
     }
 
     def __init__(self, layout: str = "combined", complete: bool = True) -> None:
-        if layout not in LAYOUTS:
-            raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
+        check_choice("layout", layout, tuple(LAYOUTS))
         super().__init__(complete)
         self.layout = layout
         self.options = {"layout": layout, "complete": complete}

@@ -35,6 +35,7 @@ from dml.data.raw import Archive, fetch
 from dml.data.raw.walking import content_of
 from dml.data.sources._files import SourceDefaults, label, missing
 from dml.data.sources._splits import by_part
+from dml.settings import check_choice
 from dml.tables import integers, read_rows
 
 COLUMNS = {"noisy_fine": "fine", "noisy_coarse": "coarse"}
@@ -150,10 +151,8 @@ class Cifar100(SourceDefaults):
     def __init__(
         self, disjoint: str = "fine", complete: bool = True, held_out: str = "classes", given: str | None = None
     ) -> None:
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        if held_out not in COUNTS:
-            raise ValueError(f"held_out: {held_out!r}. Choices: {', '.join(COUNTS)}")
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
+        check_choice("held_out", held_out, tuple(COUNTS))
         self.disjoint, self.complete, self._held_out, self._given = disjoint, complete, held_out, given
         self.counts = COUNTS[held_out]
         self.options = {"disjoint": disjoint, "complete": complete, "held_out": held_out, "given": given}

@@ -26,6 +26,7 @@ from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
 from dml.data.sources._files import SourceDefaults, missing
 from dml.discovery import installed
+from dml.settings import check_choice
 
 TOTALS = {"labeled": 14096, "detected": 14097}
 FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
@@ -56,10 +57,8 @@ class Cuhk03(SourceDefaults):
     def __init__(
         self, boxes: str = "labeled", split: int | str = 0, shots: str = "single", complete: bool = True
     ) -> None:
-        if boxes not in TOTALS:
-            raise ValueError(f"boxes: {boxes!r}. Choices: {', '.join(TOTALS)}")
-        if shots not in ("single", "all"):
-            raise ValueError(f"shots: {shots!r}. Choices: single, all")
+        check_choice("boxes", boxes, tuple(TOTALS))
+        check_choice("shots", shots, ("single", "all"))
         if split not in ("seed", *range(SPLITS)):
             raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete

@@ -31,6 +31,7 @@ from dml.data.sources._table import (
     read_vectors,
     unused_columns,
 )
+from dml.settings import check_choice, check_within
 
 PIXEL = np.zeros((1, 1), np.uint8)
 
@@ -64,10 +65,8 @@ class Features(SourceDefaults):
         disjoint: str = "fine",
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
         self._vectors, self._table = Path(vectors), Path(table)
         self.test_share, self.disjoint = test_share, disjoint
         self._columns = check_columns(columns)

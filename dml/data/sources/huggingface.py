@@ -27,6 +27,7 @@ from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import by_classes, kind_of, roles_of
 from dml.data.sources._table import labels
 from dml.discovery import installed
+from dml.settings import check_choice, check_within
 
 SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
 NAMES = {
@@ -187,10 +188,8 @@ class Huggingface(SourceDefaults):
         test_share: float = 0.5,
         disjoint: str = "fine",
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
         if disjoint == "coarse" and coarse is None:
             raise ValueError("disjoint: 'coarse', but the option coarse names no column")
         self.path, self.config, self.revision = str(path), config, revision

@@ -31,6 +31,7 @@ from dml.data.raw import files_below, image_files, is_hidden, is_image, state_of
 from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
 from dml.data.sources._table import check_columns, read_table, unused_columns
+from dml.settings import check_choice, check_within
 
 LAYOUTS = ("auto", "splits", "classes", "groups")
 
@@ -136,12 +137,9 @@ class Imagefolder(SourceDefaults):
         layout: str = "auto",
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        if layout not in LAYOUTS:
-            raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
+        check_choice("layout", layout, LAYOUTS)
         if table is not None and layout != "auto":
             raise ValueError(f"layout: {layout!r} is about folders, and the option table names a table: remove one")
         if table is None and columns:

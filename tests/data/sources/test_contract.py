@@ -107,10 +107,10 @@ def test_archives_have_checksums_of_the_right_length(name):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("cifar100", {"disjoint": "superfine"}, "disjoint: 'superfine'. Choices: fine, coarse"),
-        ("cuhk03", {"boxes": "drawn"}, "boxes: 'drawn'. Choices: labeled, detected"),
+        ("cifar100", {"disjoint": "superfine"}, "disjoint: expected one of fine, coarse"),
+        ("cuhk03", {"boxes": "drawn"}, "boxes: expected one of labeled, detected"),
         *(("cuhk03", {"split": split}, f"split: .*got {split!r}") for split in (20, -1, "seeds")),
-        ("cars196", {"layout": "kaggle"}, "layout: 'kaggle'. Choices: combined, separate"),
+        ("cars196", {"layout": "kaggle"}, "layout: expected one of combined, separate"),
         ("cars196", {"layuot": "separate"}, "unknown setting 'layuot'.*did you mean 'layout'"),
         ("digits", {"seen_share": 1.5}, r"seen_share.*1\.5"),
         *(("omniglot", {"alphabets": count}, f"expected 2 to 30, got {count}") for count in (1, 31)),
