@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._proxies import SampleLoss
+from dml.losses.proxies import SampleLoss
 from dml.settings import check_above, check_choice, check_within
 from dml.types import Choice, LogUniform, Space, Uniform
 

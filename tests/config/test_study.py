@@ -85,7 +85,7 @@ def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
 def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tuples_are_mined(tmp_path, mined):
     if "pytorch" in mined:
         pytest.importorskip("pytorch_metric_learning")
-    text = "title: A\nlosses: [dml.losses.contrastive.Contrastive]\ndatasets: [digits]\n"
+    text = "title: A\nlosses: [dml.losses.pairwise.Contrastive]\ndatasets: [digits]\n"
     text += "training: {batch: {per_class: 1}}\n"
     assert load(tmp_path, text).cells()
     with pytest.raises(ConfigError, match=r"per_class is 1: such a batch has no positive pair"):

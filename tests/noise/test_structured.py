@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dml import noise
-from dml.noise import similarity as module
+from dml.noise import structured as module
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.6])
