@@ -15,7 +15,7 @@ from dml import discovery
 from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import kmeans
-from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
+from dml.evaluation.metrics import check_metric, metric_part
 from dml.evaluation.ranking import Neighbours, Relevance
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 from dml.tables import host_array
@@ -285,7 +285,7 @@ def metric_of(name: str, options: Mapping[str, Any]) -> Any:
     """The part of a metric, constructed with those of the options that it takes."""
     check_metric(name)
     stem, settings = metric_part(name)
-    part = discovery.find(PACKAGE, stem)
+    part = discovery.find("dml.evaluation.metrics", stem)
     return part(**settings, **discovery.accepted(part, options))
 
 

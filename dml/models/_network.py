@@ -17,8 +17,6 @@ from dml.models.small import Identity
 from dml.protocols import Backbone, Composite
 from dml.types import Resize
 
-HEADS = ("none", "linear", "mlp")
-
 
 class NormalizedLinear(nn.Linear):
     """(N, features) -> (N, size): a linear layer on rows divided by their length, as whitening is fitted to."""

@@ -7,6 +7,7 @@ stride 1 the two agree. Source: "Notes on padding", https://www.tensorflow.org/a
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -33,6 +34,32 @@ class Wrapped(nn.Module):
         self.network, self.frozen_batch_norm = network, frozen_batch_norm
         self.side, self.features = side, width_of(network, label, channels, side, side)
         self.train()
+
+    @classmethod
+    @abstractmethod
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """`mean` and `std` of the pixels for the weights, if they are known."""
+
+    @classmethod
+    @abstractmethod
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize | None:
+        """The pixels for which the weights were trained, if they are known."""
+
+    @classmethod
+    def channels_for(cls, channels: int) -> int:
+        """Always 3."""
+        return 3
+
+    @classmethod
+    def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
+        """The settings `mean` and `std`, else those of the weights; None without weights."""
+        known = cls.trained_on(settings) if loads_weights(settings) else None
+        return own_statistics(known, settings.get("mean"), settings.get("std"))
+
+    @classmethod
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """Those of the weights of this name, also for weights from a file; None without weights."""
+        return cls.resized_to(settings) if loads_weights(settings) else None
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,6 +116,11 @@ def width_of(network: nn.Module, label: str, channels: int, height: int, width: 
         got = shape or type(found).__name__
         raise ValueError(f"{label}: expected a result of shape (N, features), got {got}: choose a pooling")
     return shape[1]
+
+
+def loads_weights(settings: Mapping[str, Any]) -> bool:
+    """Whether a wrapped network has weights that are not random."""
+    return settings.get("weights") is not None or settings.get("pretrained", True)
 
 
 def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from torch import nn
 
 from dml.discovery import suggestion
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import Wrapped, check_padding, own_statistics, pad_as_tensorflow
+from dml.models._wrapped import Wrapped, check_padding, pad_as_tensorflow
 from dml.types import Resize
 
 DEFAULT = "resnet50"
@@ -76,33 +76,15 @@ class Torchvision(Wrapped):
         super().__init__(network, label, channels, side, frozen_batch_norm)
 
     @classmethod
-    def channels_for(cls, channels: int) -> int:
-        """Always 3."""
-        return 3
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Those of torchvision's default weights."""
+        preset = _preset(settings.get("name", DEFAULT))
+        return preset and {"mean": preset.mean, "std": preset.std}
 
     @classmethod
-    def statistics(
-        cls,
-        name: str = DEFAULT,
-        pretrained: bool = True,
-        weights: WeightsFile | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
-        """The settings `mean` and `std`, else those of torchvision's default weights; None without weights."""
-        known = None
-        if weights is not None or pretrained:
-            preset = _preset(name)
-            known = preset and {"mean": preset.mean, "std": preset.std}
-        return own_statistics(known, mean, std)
-
-    @classmethod
-    def pixels(
-        cls, name: str = DEFAULT, pretrained: bool = True, weights: WeightsFile | None = None, **settings: Any
-    ) -> Resize | None:
-        """Those of torchvision's default weights, also for weights from a file; None without weights."""
-        preset = _preset(name) if weights is not None or pretrained else None
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize | None:
+        """Those of torchvision's default weights."""
+        preset = _preset(settings.get("name", DEFAULT))
         if preset is None:
             return None
         (side,), (resized,) = preset.crop_size, preset.resize_size

@@ -42,7 +42,7 @@ from dml.training.frozen.opening import open_trial
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer, clip
 from dml.training.process import not_finite
-from dml.training.resuming import Checkpoints, Diagnostics, Filtering, History, RandomStreams, TrialState, resumes
+from dml.training.resuming import Diagnostics, Filtering, History, RandomStreams, TrialState, discard, resumes
 from dml.types import EvaluationPoint, Pairs, TrialResult, TrialSpec
 
 Mined = tuple[Tensor, Tensor, Any, Tensor | None]
@@ -237,7 +237,7 @@ class Training:
         self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
-        state = TrialState(
+        self._state = TrialState(
             self.model,
             self.loss,
             self._optimizer,
@@ -248,8 +248,7 @@ class Training:
             self._history,
             self._filtering,
         )
-        self._checkpoints = Checkpoints(self._folder, state)
-        self._checkpoints.resume()
+        self._state.resume(self._folder)
 
     @property
     def step(self) -> int:
@@ -271,7 +270,7 @@ class Training:
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
-                self._checkpoints.save()
+                self._state.save(self._folder)
         with self._history.timed():
             self._history.curve.append(EvaluationPoint(self.step, self.evaluate() if self._rank == 0 else {}))
         if self._rank == 0:
@@ -297,7 +296,7 @@ class Training:
 
     def discard_checkpoint(self) -> None:
         """Delete the checkpoint. Called once the result is recorded."""
-        self._checkpoints.discard()
+        discard(self._folder)
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -357,4 +356,4 @@ class Training:
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
             self._evaluator.save_classes(self._folder / "classes.npz")
-        self._checkpoints.save()  # last, since a trial that resumes as finished saves nothing
+        self._state.save(self._folder)  # last, since a trial that resumes as finished saves nothing

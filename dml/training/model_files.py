@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -17,8 +16,8 @@ from dml.data import augment as augmentations
 from dml.evaluation import embed_images
 from dml.files import replacing, write_text
 from dml.files import sha256 as digest
+from dml.models._weights import problems_of, read
 from dml.protocols import Augmentation
-from dml.training import resuming
 from dml.training.frozen.opening import FeatureRows
 from dml.types import InitFromSpec, Views
 
@@ -111,7 +110,6 @@ def _as_images(vectors: np.ndarray, width: int) -> np.ndarray:
 
 
 HEAD = "head."
-SHOWN = 3  # tensors that a message names
 
 
 def weights_file(path: Path) -> Path:
@@ -129,47 +127,14 @@ def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
     file = weights_file(Path(init_from.path))
     if digest(file) != init_from.weights:
         raise ValueError(f"{file}: these are not the weights that the trial was planned with: run the sweep again")
-    fitting = fit(model.state_dict(), read_weights(file), init_from.head)
+    fitting = fit(model.state_dict(), read(file), init_from.head)
     model.load_state_dict(fitting, strict=False)
-
-
-def read_weights(file: Path) -> dict[str, Tensor]:
-    """The weights of a network by name, from a model or from a checkpoint. Raises ValueError."""
-    if file.suffix == ".pt":
-        saved: Any = resuming.load(file).get("model")
-        if not isinstance(saved, dict):
-            raise ValueError(f"{file}: not a trial's checkpoint: it has no part 'model'")
-        return saved
-    try:
-        return load_file(file)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{file}: not a safetensors file: {error}") from error
 
 
 def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str | None = None) -> dict[str, Tensor]:
     """The weights that a network takes over. Raises ValueError."""
-    own, given = ({name: w for name, w in state.items() if _of_backbone(name)} for state in (network, weights))
-    problems = [f"it has no {name!r}" for name in own if name not in given]
-    problems += [f"the network has no {name!r}" for name in given if name not in own]
-    problems += _other_shapes(own, given)
-    if problems:
-        more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise ValueError(f"the weights are of another backbone: {'; '.join(problems[:SHOWN])}{more}")
-    if head == "new":
-        return given
-    heads = [{name: w for name, w in state.items() if not _of_backbone(name)} for state in (network, weights)]
-    if heads[0].keys() == heads[1].keys() and not _other_shapes(*heads):
-        return {**given, **heads[1]}
-    return given
-
-
-def _of_backbone(name: str) -> bool:
-    return not name.startswith(HEAD)
-
-
-def _other_shapes(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
-    return [
-        f"{name!r} has the shape {tuple(given[name].shape)}, the network's {tuple(weight.shape)}"
-        for name, weight in own.items()
-        if name in given and given[name].shape != weight.shape
-    ]
+    own, given = ({name: w for name, w in state.items() if not name.startswith(HEAD)} for state in (network, weights))
+    if problems := problems_of(own, given):
+        raise ValueError(f"the weights are of another backbone: {'; '.join(problems)}")
+    heads = [{name: w for name, w in state.items() if name.startswith(HEAD)} for state in (network, weights)]
+    return given if head == "new" or problems_of(*heads) else {**given, **heads[1]}

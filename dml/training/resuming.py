@@ -215,12 +215,18 @@ class TrialState:
     history: History
     filtering: Filtering | None = None
 
-    def save(self, path: Path) -> None:
-        """Save a checkpoint."""
-        save(path, {name: part.state_dict() for name, part in self._parts().items()})
+    def save(self, folder: Path) -> None:
+        """Save a checkpoint in the trial's folder."""
+        save(folder / FOLDER / LAST, {name: part.state_dict() for name, part in self._parts().items()})
 
-    def load(self, path: Path) -> None:
-        """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit."""
+    def resume(self, folder: Path) -> None:
+        """Restore the checkpoint in the trial's folder, if there is one. Raises UnusableCheckpoint.
+
+        On a CPU the next steps are then those of the uninterrupted trial, bit for bit.
+        """
+        if not resumes(folder):
+            return
+        path = folder / FOLDER / LAST
         try:
             saved = load(path)
             for name, part in self._parts().items():
@@ -232,26 +238,11 @@ class TrialState:
         return {name: part for name, part in vars(self).items() if part is not None}
 
 
-class Checkpoints:
-    """The checkpoint from which a trial resumes."""
-
-    def __init__(self, folder: Path, state: TrialState):
-        self._folder, self._state = folder / FOLDER, state
-
-    def save(self) -> None:
-        """Save the present state."""
-        self._state.save(self._folder / LAST)
-
-    def resume(self) -> None:
-        """Restore the last checkpoint, if there is one."""
-        if resumes(self._folder.parent):
-            self._state.load(self._folder / LAST)
-
-    def discard(self) -> None:
-        """Delete it."""
-        (self._folder / LAST).unlink(missing_ok=True)
-        with suppress(OSError):  # the folder contains others, or does not exist
-            self._folder.rmdir()
+def discard(folder: Path) -> None:
+    """Delete the checkpoint in a trial's folder."""
+    (folder / FOLDER / LAST).unlink(missing_ok=True)
+    with suppress(OSError):  # the folder contains others, or does not exist
+        (folder / FOLDER).rmdir()
 
 
 def resumes(folder: Path) -> bool:

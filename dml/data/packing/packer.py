@@ -15,8 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pandas as pd
@@ -96,35 +95,9 @@ def new_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-class PackWriter:
-    """Writes a uint8 .npy file image by image, and sets the number of images at the end. `shape` (N, H, W, C)."""
-
-    def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
-        self.path, self.shape, self.count = path, shape, 0
-
-    def __enter__(self) -> PackWriter:
-        self.file = open(self.path, "wb", buffering=2**20)
-        self._header(self.shape[0])
-        self._start = self.file.tell()
-        return self
-
-    def write(self, pixels: bytes) -> None:
-        """Append one image's pixels."""
-        self.count += 1
-        self.file.write(pixels)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        try:
-            if kind is None and self.count != self.shape[0]:
-                self.file.seek(0)
-                self._header(self.count)
-                assert self.file.tell() == self._start
-        finally:
-            self.file.close()
-
-    def _header(self, count: int) -> None:
-        header = {"descr": "|u1", "fortran_order": False, "shape": (count, *self.shape[1:])}
-        np.lib.format.write_array_header_1_0(self.file, header)
+def _write_header(file: BinaryIO, *shape: int) -> None:
+    """The header of a uint8 .npy file: of one length for fewer images too, since NumPy pads it for arrays that grow."""
+    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
 
 
 def write(
@@ -142,17 +115,22 @@ def write(
     corrupt, digest = dict(listing.corrupt), hashlib.sha256()
     rows_of: dict[bytes, list[int]] = {}  # of each image by its digest
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
-    with PackWriter(folder / "images.npy", shape) as images:
+    count = 0
+    with open(folder / "images.npy", "wb", buffering=2**20) as file:
+        _write_header(file, *shape)
         for row, pixels in decoded(source, raw, listing, how, workers):
             if isinstance(pixels, CorruptImage):
                 corrupt[row] = str(pixels)
                 continue
             assert pixels.shape == shape[1:], (pixels.shape, shape)
             data = pixels.tobytes()
-            rows_of.setdefault(hashlib.blake2b(data, digest_size=16).digest(), []).append(images.count)
-            images.write(data)
+            rows_of.setdefault(hashlib.blake2b(data, digest_size=16).digest(), []).append(count)
+            file.write(data)
+            count += 1
             digest.update(data)
             progress(row + 1)
+        file.seek(0)
+        _write_header(file, count, *shape[1:])
     if corrupt and fatal:
         raise corrupt_error(listing.index, corrupt)
 
@@ -163,7 +141,7 @@ def write(
     return {
         **({"copies": sorted(copies, key=lambda rows: rows[1])} if copies else {}),
         **({"lost_classes": lost} if lost else {}),
-        **_saved(folder, index, digest, (images.count, *shape[1:])),
+        **_saved(folder, index, digest, (count, *shape[1:])),
         "content": source.content if source.complete else None,
         "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
     }
