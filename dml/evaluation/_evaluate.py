@@ -50,20 +50,7 @@ def per_class(per_query: pd.DataFrame) -> pd.DataFrame:
 
 
 class Retrieval:
-    """Queries and a gallery among the embeddings, and what is relevant at each level.
-
-    Parameters
-    ----------
-    vectors : n embeddings.
-    levels : labels of each level as codes from 0, int64 (n,).
-    queries, gallery : bool (n,) or None for all.
-    cameras : integers (n,) or None; negative ones are unknown.
-    backend : of the search.
-
-    Raises
-    ------
-    ValueError : masks or cameras of another type or shape, or a mask without rows.
-    """
+    """Queries and a gallery among n embeddings, and what is relevant at each level of label codes int64 (n,)."""
 
     def __init__(
         self,

@@ -26,17 +26,7 @@ def build(name: str, /, **settings: Any) -> Filter:
 def build_for(
     name: str, settings: Mapping[str, Any], *, num_classes: int | None = None, embedding_size: int | None = None
 ) -> Filter:
-    """A filter with `settings`, and with those values that its constructor names and `settings` does not set.
-
-    Parameters
-    ----------
-    num_classes : observed labels are 0 .. num_classes - 1; None: not known.
-    embedding_size : D; None: not known.
-
-    Raises
-    ------
-    ValueError : as for `build`.
-    """
+    """A filter with `settings`, and those of the other values that its constructor names, unless set."""
     known = {"num_classes": num_classes, "embedding_size": embedding_size}
     offered = {key: value for key, value in known.items() if value is not None}
     part = discovery.find("dml.filters", name)

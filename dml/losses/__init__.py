@@ -49,18 +49,9 @@ from dml.types import Space
 
 
 class ForeignLoss(nn.Module):
-    """Calls `loss(embeddings, labels, tuples)`.
+    """Calls a loss as those of pytorch-metric-learning are called: embeddings (N, D), labels (N,), and None or tensors.
 
-    Parameters
-    ----------
-    loss : called as the losses of pytorch-metric-learning are: embeddings (N, D), labels (N,), and None, three tensors
-        (a, p, n) or four (a, p, a, n). If it is an `nn.Module`, its parameters are parameters here.
-
-    Attributes
-    ----------
-    uses_tuples, search_space, mining : the loss's own if it has them, else True, {} and {}.
-    takes_padding : False, so that miners list triples only.
-    stats : of the last call; the loss's own if it has them.
+    Its parameters are parameters here, and `uses_tuples`, `search_space`, `mining` and `stats` its own if it has them.
     """
 
     version: ClassVar[int] = 1
@@ -139,18 +130,9 @@ def build_for(
     embedding_size: int | None = None,
     normalize: bool | None = None,
 ) -> Loss:
-    """A loss with `settings`, and with those values that its constructor takes and `settings` does not set.
+    """A loss with `settings`, and those of the other values that its constructor takes and `settings` does not set.
 
-    Parameters
-    ----------
-    name : as for `build`.
-    num_classes : training labels are 0 .. num_classes - 1; None: not known.
-    embedding_size : D; None: not known.
-    normalize : whether the trial's embeddings are L2-normalised; None: the loss's default.
-
-    Raises
-    ------
-    ValueError : as for `build`.
+    Labels are 0 .. num_classes - 1, embeddings (N, embedding_size), L2-normalised or not. Raises as `build`.
     """
     known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
     offered = {key: value for key, value in known.items() if value is not None}

@@ -32,11 +32,7 @@ class PairDistances:
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
         papers.noise.theory.skew.estimate_eta(*seen.negatives)       # Skew(eta, low, high, ...)
 
-    Parameters
-    ----------
-    bins : number of bins of equal width over [0, high]. Larger distances count in the last bin.
-    high : a Euclidean distance; 2 is the largest between normalised embeddings.
-    normalize : L2-normalise embeddings first.
+    There are `bins` of equal width over Euclidean distances of [0, `high`]; larger ones count in the last bin.
     """
 
     def __init__(self, bins: int = 100, high: float = 2.0, normalize: bool = True) -> None:
@@ -71,15 +67,9 @@ class PairDistances:
         tuples: Tuples | Pairs | Sequence[Tensor],
         kept: Tensor | None = None,
     ) -> None:
-        """Count one batch.
+        """Count one batch: embeddings (N, D), labels int (N,), tuples in any form of a miner; of Pairs, each triple.
 
-        Parameters
-        ----------
-        embeddings : (N, D), N > 0.
-        labels : integers (N,), the labels that the miner used.
-        tuples : Tuples (padded or not), Pairs, or 3 or 4 index tensors. Of four, the first two are the positive pairs,
-            and the last two the negative ones. Of Pairs, each triple of the pairs counts.
-        kept : bool (N,), the samples that the miner could choose; None: all.
+        `kept` bool (N,): the samples that the miner could choose; None: all.
         """
         labels = checked_labels(embeddings, labels)
         with torch.autocast(embeddings.device.type, enabled=False):

@@ -72,16 +72,9 @@ SIDE = 64  # pixels of the images that a backbone is tried with, where nothing i
 
 
 def find(name: str) -> type[Backbone]:
-    """The class of a backbone, with all class members of `dml.protocols.Backbone`.
+    """The class of a backbone, by its name or a dotted path, with all class members of `dml.protocols.Backbone`.
 
-    Parameters
-    ----------
-    name : a file's name in `dml/models`, or a dotted path to a class of another package. A foreign class keeps the
-        members that it has; the others say that it has no pretrained weights and takes any number of channels.
-
-    Raises
-    ------
-    ValueError : an unknown name; the message lists the choices.
+    Members that a foreign class lacks say: no pretrained weights, any number of channels. Raises ValueError.
     """
     found = discovery.find("dml.models", name)
     if discovery.is_foreign(name) and not issubclass(found, Untrained):
@@ -218,14 +211,5 @@ def build_backbone(backbone: str, channels: int, image_size: int | None, **setti
 
 
 def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingNetwork:
-    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings.
-
-    Parameters
-    ----------
-    head : `head` and `head_normalize`, as `build` takes them.
-
-    Raises
-    ------
-    ValueError : an unknown head; the message lists the choices.
-    """
+    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings."""
     return EmbeddingNetwork(Identity(features), embedding_size, **head)

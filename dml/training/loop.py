@@ -176,25 +176,12 @@ def _remembered(
 
 
 class Training:
-    """A trial in progress.
+    """A trial in progress, in its own `folder`, with the outputs of the data stages in `data_root` (`data/<study>`).
 
-    `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the
-    learning rate of the loss's parameters, the random streams, and the head on the backbone.
-
-    `trained` is the network that is evaluated and saved: `model`, with `training.head_refit` with a head of its own.
-
-    Parameters
-    ----------
-    spec : everything that decides the result.
-    data_root : the folder with the outputs of the data stages (`data/<study>`).
-    folder : the trial's own, for its checkpoints and the trained model.
-    device : of the network.
-    checkpoint_seconds : the longest time between two checkpoints.
-
-    Raises
-    ------
-    FileNotFoundError : the output of a data stage is missing; the message names the stage.
-    ValueError : a part refuses its settings, or the batch cannot be shared equally by the processes of the trial.
+    `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the learning
+    rate of the loss's parameters, the random streams, and the head on the backbone. `trained` is the network that is
+    evaluated and saved: `model`, with `training.head_refit` with a head of its own. Raises FileNotFoundError if the
+    output of a data stage is missing, ValueError if a part refuses its settings or the batch cannot be shared equally.
     """
 
     version: ClassVar[int] = 1

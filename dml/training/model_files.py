@@ -68,20 +68,10 @@ class TrainedEmbedder:
         self.shape = tuple(description["image_shape"])
 
     def __call__(self, images: np.ndarray, batch: int | None = None) -> np.ndarray:
-        """Embed images.
+        """uint8 (N, H, W, C), or (N, H, W) of grey images, or vectors float (N, D') -> embeddings float32 (N, D).
 
-        Parameters
-        ----------
-        images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images; vectors are float (N, D).
-        batch : images embedded at once; None: as many as are fast.
-
-        Returns
-        -------
-        float32 (N, D), L2-normalised if the network was trained so, or if embeddings join views.
-
-        Raises
-        ------
-        ValueError : the images have another type or shape than those of the training.
+        They are L2-normalised if the network was trained so, or if they join views. `batch` images are embedded at
+        once. Raises ValueError for another type or shape than those of the training.
         """
         images = np.asarray(images)
         if len(self.shape) == 1:

@@ -144,11 +144,7 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
 
 
 class Balanced(ClassBatches):
-    """Balanced batches: P classes x M samples of each, every class once per epoch.
-
-    `ClassBatches` in `samplers.py` states the rules for epochs and for classes with fewer than M samples.
-
-    P random classes, M random samples of each; every class and every sample is drawn eventually.
+    """P random classes x M random samples of each, every class once per epoch; every sample is drawn eventually.
 
     Parameters
     ----------
@@ -159,12 +155,6 @@ class Balanced(ClassBatches):
     Raises
     ------
     ValueError : fewer than P classes.
-
-    Examples
-    --------
-    >>> batches = Balanced(np.array([0, 0, 1, 1, 2, 2]), classes=2, per_class=2)
-    >>> next(batches).shape
-    (4,)
     """
 
     version: ClassVar[int] = 1
@@ -217,24 +207,17 @@ class Random(Counted):
 
 
 class Hierarchical(ClassBatches):
-    """Hierarchical batches: coarse classes first, then fine classes of each, then M samples of each fine class.
+    """Coarse classes first, then fine classes of each, then M samples of each: many negatives of the same coarse class.
 
-    So many negatives come from the same coarse class, where they are hard. The coarse class of a fine class is the
-    most frequent one among the samples observed in it (label noise mixes them); ties go to the lowest.
-
-    Balanced batches whose P classes form runs of one coarse class.
-
+    The coarse class of a fine class is the most frequent one among the samples observed in it; ties go to the lowest.
     Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and puts the
-    runs in random order, the shorter ones last. Batches are consecutive groups of P classes. So every fine class is
-    visited once per epoch, and a batch of full runs contains `coarse_classes` runs.
+    runs in random order, the shorter ones last. Batches are consecutive groups of P classes.
 
     Parameters
     ----------
-    labels : int64 (n,), the fine labels as observed; samples with -1 are never drawn.
-    classes, per_class : P and M.
+    labels, classes, per_class, seed : as of `Balanced`.
     coarse : int64 (n,), the coarse labels of the same samples.
     coarse_classes : runs per batch, from 1 to P.
-    seed : the same labels, settings and seed give the same batches.
 
     Raises
     ------

@@ -43,19 +43,9 @@ CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
 
 
 def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
-    """The given labels int64 (n,) by level, in the order of the training part.
+    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`, in the training part's order.
 
-    Parameters
-    ----------
-    path : a CSV with the columns `index` (0 to n - 1, each once), `noisy_fine` and `noisy_coarse`, and optionally
-        `clean_fine` and `clean_coarse`, which are compared with the dataset's own labels. Other columns are ignored.
-    own : the dataset's own labels (n,) by level.
-    classes : by level, how many there are.
-
-    Raises
-    ------
-    DataError : the file is missing or cannot be read, lacks a column or a row, has a label that is no class, or its
-        clean labels are not those of the dataset, so the rows are in another order.
+    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `own` labels. Raises DataError.
     """
     if not path.is_file():
         raise absent(path)

@@ -57,17 +57,7 @@ class Columns:
 
 
 def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
-    """The columns that a study names, else those whose type or name is that of images or labels.
-
-    Parameters
-    ----------
-    features : the types of the columns by name.
-    wanted : the options `image`, `label` and `coarse`.
-
-    Raises
-    ------
-    DataError : there is no such column, or none can be guessed; the message lists the columns.
-    """
+    """The columns that a study names, else those whose type or name is that of images or labels. Raises DataError."""
     import datasets
 
     for option, column in wanted.items():
@@ -134,16 +124,7 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
 
 
 def as_image(value: Any, root: Path, where: str) -> Path | bytes | np.ndarray:
-    """A stored image as packing takes it: encoded bytes, a file, or an array.
-
-    Parameters
-    ----------
-    value : `{bytes, path}`, bytes, a path relative to `root`, or nested lists of numbers from 0 to 255.
-
-    Raises
-    ------
-    DataError : it is something else.
-    """
+    """A stored image as packing takes it, of bytes, a path in `root`, `{bytes, path}` or nested lists."""
     if isinstance(value, Mapping) and {"bytes", "path"} & set(value):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes):

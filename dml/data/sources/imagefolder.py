@@ -63,19 +63,7 @@ def below(folder: Path, levels: int) -> Path:
 
 
 def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "") -> None:
-    """Check that images are where a layout expects them.
-
-    Parameters
-    ----------
-    paths : of the images, relative to `root`.
-    layout : `auto` stands for `classes` or `groups`.
-    left_out : what else is in the folder, for messages.
-
-    Raises
-    ------
-    DataError : there are no images, or they are at other depths; a folder is no split; or some look like splits and
-        others do not.
-    """
+    """Raise a DataError unless images, by paths relative to `root`, are where a layout expects them."""
     within = 1 if layout == "splits" else 0
     depths = {len(path.parts): path for path in paths}
     classes, groups = 2 + within, 3 + within

@@ -121,10 +121,7 @@ class Nmi(SharedInformation):
 class NmiPlus:
     """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
-    There are `over_clustering` times as many clusters as classes: 10 for Cars and CUB, 30 for Omniglot's languages.
-    A class that has several modes is not penalised for it.
-
-    NMI with `over_clustering` times as many clusters as classes.
+    `over_clustering` is 10 for Cars and CUB, 30 for Omniglot's languages. Several modes of a class are not penalised.
 
     Parameters
     ----------

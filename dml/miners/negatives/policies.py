@@ -106,23 +106,18 @@ class DistanceWeighted:
 
         log q(d) = (D - 2) log d + (D - 3) / 2 log(1 - d^2 / 4)
 
-    is the density of pairwise distances on the unit sphere in D dimensions. All distances are drawn about equally
-    often. Wu, Manmatha, Smola and Kraehenbuehl, "Sampling matters in deep embedding learning", ICCV 2017, section 4.
+    is the density of pairwise distances on the unit sphere in D dimensions, drawn separately for each positive. Wu,
+    Manmatha, Smola and Kraehenbuehl, "Sampling matters in deep embedding learning", ICCV 2017, section 4.
 
-    - Distances below `cutoff` weigh as much as the cutoff (the paper's lambda). A negative beyond `max_distance`
-      (Euclidean; such pairs have no loss) has probability 0. If all of an anchor's negatives are beyond it, they are
-      drawn by the density's weights; the authors' code draws uniformly then.
-    - Weights stay logarithms until each ROW's maximum is subtracted. A near-duplicate at D = 512 weighs e^370 times
-      more than other negatives: it decides its own anchor's draw, and must not underflow the weights of other
-    anchors. - 1 - d^2 / 4 is at least the precision's epsilon, so the weight is finite at d = 2 and slightly beyond
-    it. - The density is that of unit vectors, so d is the distance between the normalised embeddings even if the
-      miner does not normalise or compares squared distances.
-
-    A random negative by the inverse density of its distance, drawn separately for each positive.
+    - If all of an anchor's negatives are beyond `max_distance`, they are drawn by the density's weights; the authors'
+      code draws uniformly then.
+    - Weights stay logarithms until each ROW's maximum is subtracted: a near-duplicate at D = 512 weighs e^370 times
+      more than other negatives, and must not underflow the weights of other anchors.
+    - d is the distance between the normalised embeddings even if the miner does not normalise.
 
     Parameters
     ----------
-    cutoff : distance below which weights are constant, between 0 and 2.
+    cutoff : distance below which weights are constant (the paper's lambda), between 0 and 2.
     max_distance : distance beyond which nothing is drawn if there is a nearer negative; above `cutoff`.
     """
 

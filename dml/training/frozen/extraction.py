@@ -139,24 +139,11 @@ def extract(
     run: Run = in_process,
     report: Callable[[str], None] = print,
 ) -> Path:
-    """Compute the features or activations of all packed images, unless they are there. Returns their folder.
+    """Compute the features or activations of all packed images in `store`, unless they are there. Returns their folder.
 
-    Those that are in `dml.files.cache` are copied from there.
-
-    The network is in evaluation mode. Views but the first are augmented as in training, by generators of fixed seeds.
-
-    An untrained backbone has the weights of one fixed seed.
-
-    Parameters
-    ----------
-    training : of a trial on stored features or activations.
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError : the backbone or its weights do not fit, it lacks the block, a number is not finite, or the disk has
-        no space.
-    OSError : the disk is full; the shards that are done are kept.
+    Those in `dml.files.cache` are copied from there. An untrained backbone has the weights of one fixed seed; views but
+    the first are augmented as in training, by generators of fixed seeds. Raises ValueError if the backbone or its
+    weights do not fit or a number is not finite, OSError if the disk is full; shards that are done are kept.
     """
     made = recipe(training, packed.manifest)
     name = features_id(made)
