@@ -83,12 +83,7 @@ def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
 
 
 def _by_given(
-    split: pd.DataFrame,
-    index: pd.DataFrame,
-    source: Source,
-    roles: Roles,
-    classes: np.ndarray,
-    fitting: np.ndarray,
+    split: pd.DataFrame, index: pd.DataFrame, source: Source, roles: Roles, classes: np.ndarray, fitting: np.ndarray
 ) -> pd.DataFrame:
     """The split with the images that train by their given labels."""
     levels = [level for level in ("fine", "coarse") if f"given_{level}" in index]

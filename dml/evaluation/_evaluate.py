@@ -53,13 +53,7 @@ class Retrieval:
     """Queries and a gallery among n embeddings, and what is relevant at each level of label codes int64 (n,)."""
 
     def __init__(
-        self,
-        vectors: Vectors,
-        levels: Mapping[str, np.ndarray],
-        queries: Any,
-        gallery: Any,
-        cameras: Any,
-        backend: str,
+        self, vectors: Vectors, levels: Mapping[str, np.ndarray], queries: Any, gallery: Any, cameras: Any, backend: str
     ) -> None:
         n = len(vectors)
         self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")

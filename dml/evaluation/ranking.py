@@ -275,13 +275,7 @@ SCAN_FROM = 2048  # neighbours; for as many or more, whole rows are sorted
 class Neighbours:
     """Nearest gallery rows of queries, block by block; int64 (q,) and (m,), ascending rows of `vectors`."""
 
-    def __init__(
-        self,
-        vectors: Vectors,
-        queries: Tensor,
-        gallery: Tensor,
-        backend: str = "auto",
-    ) -> None:
+    def __init__(self, vectors: Vectors, queries: Tensor, gallery: Tensor, backend: str = "auto") -> None:
         self.vectors, self.queries, self.gallery, self.backend = vectors, queries, gallery, backend
         _search.choose(backend, vectors.device)
         self._all = len(gallery) == len(vectors)

@@ -16,9 +16,7 @@ from dml.protocols import Filter
 def build(name: str, /, **settings: Any) -> Filter:
     """A filter by its name here (`"prism"`), or by a dotted path to a class of another package.
 
-    Raises
-    ------
-    ValueError : an unknown filter, an unknown setting or an invalid value.
+    Raises ValueError: an unknown filter, an unknown setting or an invalid value.
     """
     return discovery.build("dml.filters", name, **settings)
 

@@ -61,9 +61,7 @@ class SubCenters(nn.Module):
     def watch(self, loss: Any) -> None:
         """Take the centres of a loss, as they are at each step.
 
-        Raises
-        ------
-        ValueError : it has not several centres for each class.
+        Raises ValueError: it has not several centres for each class.
         """
         centers = getattr(loss, "proxies", None)
         if centers is None or centers.ndim != 3:
@@ -78,9 +76,7 @@ class SubCenters(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part.
 
-        Raises
-        ------
-        ValueError : another batch than the loss takes, or no loss is watched.
+        Raises ValueError: another batch than the loss takes, or no loss is watched.
         """
         if not self._centers:
             raise ValueError("filter 'sub_centers': expected `watch(loss)` before the first batch")

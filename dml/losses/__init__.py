@@ -98,9 +98,7 @@ def build(name: str, /, **settings: Any) -> Loss:
 def closed_form_of(name: str) -> str | None:
     """The projection in closed form that a loss stands for (`dml.training.closed_form.KINDS`); None: it is trained.
 
-    Raises
-    ------
-    ValueError : an unknown loss.
+    Raises ValueError: an unknown loss.
     """
     return getattr(discovery.find("dml.losses", name), "closed_form", None)
 
@@ -108,9 +106,7 @@ def closed_form_of(name: str) -> str | None:
 def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
     """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
 
-    Raises
-    ------
-    ValueError : an unknown loss.
+    Raises ValueError: an unknown loss.
     """
     part = discovery.find("dml.losses", name)
     if issubclass(part, Composite):

@@ -246,11 +246,7 @@ class Circle(PairLoss):
     search_space: ClassVar[dict[str, Space]] = {"gamma": LogUniform(20, 320), "margin": Uniform(0.1, 0.6)}
 
     def __init__(
-        self,
-        margin: float = 0.4,
-        gamma: float = 80.0,
-        normalize: bool = True,
-        memory: Mapping[str, Any] | None = None,
+        self, margin: float = 0.4, gamma: float = 80.0, normalize: bool = True, memory: Mapping[str, Any] | None = None
     ):
         super().__init__(normalize, memory)
         check_above("gamma", gamma, 0)

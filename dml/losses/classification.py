@@ -85,12 +85,7 @@ class GeneralizedSoftmax(SampleLoss):
     search_space: ClassVar[dict[str, Space]] = {"q": Uniform(0.1, 1.0), "temperature": LogUniform(0.02, 0.5)}
 
     def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        q: float = 0.7,
-        temperature: float = 0.05,
-        normalize: bool = True,
+        self, num_classes: int, embedding_size: int, q: float = 0.7, temperature: float = 0.05, normalize: bool = True
     ):
         super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)

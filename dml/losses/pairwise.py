@@ -43,10 +43,7 @@ class Contrastive(PairLoss):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[dict[str, Space]] = {
-        "margin": Uniform(0.3, 1.4),
-        "form": Choice(("hadsell", "squared")),
-    }
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.3, 1.4), "form": Choice(("hadsell", "squared"))}
 
     def __init__(
         self,

@@ -145,12 +145,7 @@ class ProxyAnchor(ProxyLoss):
     search_space: ClassVar[dict[str, Space]] = {"alpha": LogUniform(8, 64), "margin": Uniform(0.0, 0.4)}
 
     def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        alpha: float = 32.0,
-        margin: float = 0.1,
-        normalize: bool = True,
+        self, num_classes: int, embedding_size: int, alpha: float = 32.0, margin: float = 0.1, normalize: bool = True
     ):
         super().__init__(num_classes, embedding_size, normalize)
         check_above("alpha", alpha, 0)

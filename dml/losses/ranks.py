@@ -36,9 +36,8 @@ class ListLoss(PairLoss):
     def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
         """What positives add to the score, and its derivatives with respect to both ranks; (B, 1) each.
 
-        Parameters
-        ----------
-        right, rank : smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B, 1).
+        `right`, `rank`: smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B,
+        1).
         """
 
     def _one_minus(self, similarities: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

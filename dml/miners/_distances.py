@@ -61,11 +61,7 @@ class PairDistances:
 
     @torch.no_grad()
     def update(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        tuples: Tuples | Pairs | Sequence[Tensor],
-        kept: Tensor | None = None,
+        self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | Sequence[Tensor], kept: Tensor | None = None
     ) -> None:
         """Count one batch: embeddings (N, D), labels int (N,), tuples in any form of a miner; of Pairs, each triple.
 
@@ -115,9 +111,7 @@ class PairDistances:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Continue from the counts in `state`.
 
-        Raises
-        ------
-        ValueError : it has other bins, as before positives were counted.
+        Raises ValueError: it has other bins, as before positives were counted.
         """
         if state["drawn"].shape != self._drawn.shape:
             raise ValueError(f"expected {2 * self.bins} bins, got {len(state['drawn'])}")

@@ -42,13 +42,7 @@ class EmbeddingNetwork(nn.Module):
     ValueError : an unknown batch norm; the message lists the choices.
     """
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        embedding_size: int,
-        head_normalize: bool = False,
-        batch_norm: str = "live",
-    ):
+    def __init__(self, backbone: Backbone, embedding_size: int, head_normalize: bool = False, batch_norm: str = "live"):
         super().__init__()
         if batch_norm not in BATCH_NORMS:
             raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
@@ -116,9 +110,7 @@ def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
 def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
     """How all of some networks' images are resized, each given as (name, settings).
 
-    Raises
-    ------
-    ValueError : their weights were trained for different pixels, or for no particular ones.
+    Raises ValueError: their weights were trained for different pixels, or for no particular ones.
     """
     found: dict[Resize, str] = {}
     for name, settings in networks:
@@ -137,9 +129,7 @@ def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with a `{path, sha256}` for each file that they name.
 
-    Raises
-    ------
-    ValueError : there is no such file, or its name has another ending.
+    Raises ValueError: there is no such file, or its name has another ending.
     """
     part = find(backbone)
     named = {name: resolve(settings[name]) for name in part.file_settings if settings.get(name) is not None}
@@ -149,9 +139,7 @@ def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with the SHA-256 of each file that they name in place of the file.
 
-    Raises
-    ------
-    ValueError : as `with_files`, for a file whose digest the settings do not state.
+    Raises ValueError: as `with_files`, for a file whose digest the settings do not state.
     """
     part = find(backbone)
     named = {name: settings[name] for name in part.file_settings if settings.get(name) is not None}

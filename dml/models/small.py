@@ -13,11 +13,8 @@ from dml.models._wrapped import Untrained
 class Identity(Untrained, nn.Module):
     """No network: the head is trained on the input itself, such as vectors that another network has computed.
 
-    images (N, C, S, S) -> (N, C * S * S), unchanged; vectors are images of one pixel with C channels.
-
-    Parameters
-    ----------
-    channels, image_size : C and S; None: 1.
+    images (N, C, S, S) -> (N, C * S * S), unchanged; vectors are images of one pixel with C channels. `channels`,
+    `image_size`: C and S; None: 1.
     """
 
     version: ClassVar[int] = 1
@@ -129,11 +126,7 @@ class EpsMnist(Untrained, nn.Module):
     no activation between the two dense layers. ReLU is used here, since without one they would be a single linear
     map.
 
-    images (N, C, S, S) -> (N, 128).
-
-    Parameters
-    ----------
-    channels, image_size : C and S of the images; S is at least 6 pixels.
+    images (N, C, S, S) -> (N, 128). `channels`, `image_size`: C and S of the images; S is at least 6 pixels.
     """
 
     version: ClassVar[int] = 1

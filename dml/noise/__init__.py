@@ -24,9 +24,7 @@ from dml.types import VALIDATION, noise_model
 def build(name: str, **settings: Any) -> NoiseModel:
     """A noise model from its name, its `rate` (0 <= rate < 1) and its own settings.
 
-    Raises
-    ------
-    ValueError : an unknown name or setting, or a value out of range.
+    Raises ValueError: an unknown name or setting, or a value out of range.
     """
     return discovery.build("dml.noise", name, **settings)
 

@@ -48,9 +48,8 @@ class Asymmetric:
     def corrupt(self, labels: np.ndarray, seed: int, phase: str = "confirm") -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
 
-        Raises
-        ------
-        ValueError : the labels contain no two classes that are confused; in the phase `"tune"` nothing flips instead.
+        Raises ValueError: the labels contain no two classes that are confused; in the phase `"tune"` nothing flips
+        instead.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -144,9 +143,7 @@ class Similarity:
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,), by features float (n, d), one row for each label.
 
-        Raises
-        ------
-        ValueError : no features, or of another shape.
+        Raises ValueError: no features, or of another shape.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -216,9 +213,7 @@ class SmallCluster:
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
 
-        Parameters
-        ----------
-        features : float (n, d), one row for each label. Without features a cluster is a random part of one class.
+        `features`: float (n, d), one row for each label. Without features a cluster is a random part of one class.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -268,11 +263,7 @@ class OpenSet:
     Classes are moved outside in random order until they contain enough samples; the last is the smallest that suffices.
     Each outside sample gets a uniformly drawn remaining class. Labels of remaining classes do not change. Superfluous
     outside samples are left out, observed as -1; they number less than the smallest outside class over (1 - rate).
-    Nothing changes if the rate amounts to less than one sample.
-
-    Parameters
-    ----------
-    rate : share of the samples that stay, 0 <= rate < 1.
+    Nothing changes if the rate amounts to less than one sample. `rate`: share of the samples that stay, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
@@ -285,9 +276,7 @@ class OpenSet:
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,).
 
-        Raises
-        ------
-        ValueError : fewer than 2 classes would remain.
+        Raises ValueError: fewer than 2 classes would remain.
         """
         labels = check_labels(labels)
         if self.rate == 0:

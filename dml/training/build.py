@@ -74,11 +74,7 @@ def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> 
 def build_loss(spec: TrialSpec, classes: int, size: int) -> Loss:
     """The loss, for `classes` observed classes and embeddings of `size` dimensions."""
     return losses.build_for(
-        spec.loss.name,
-        spec.loss.settings,
-        num_classes=classes,
-        embedding_size=size,
-        normalize=spec.training.normalize,
+        spec.loss.name, spec.loss.settings, num_classes=classes, embedding_size=size, normalize=spec.training.normalize
     )
 
 

@@ -208,9 +208,7 @@ def _features(features: Any) -> Any:
 def check_classes(kind: str, labels: np.ndarray) -> None:
     """Check that a kind can be fitted to observed labels (n,); those that are -1 are left out.
 
-    Raises
-    ------
-    ValueError : `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
+    Raises ValueError: `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
     """
     if kind not in NORMALIZED:
         return

@@ -24,12 +24,7 @@ class Evaluator:
     """Embeds a trial's evaluation sets and scores the embeddings."""
 
     def __init__(
-        self,
-        spec: TrialSpec,
-        data: TrialData,
-        model: EmbeddingNetwork,
-        augment: Augmentation,
-        device: torch.device,
+        self, spec: TrialSpec, data: TrialData, model: EmbeddingNetwork, augment: Augmentation, device: torch.device
     ):
         self._spec, self._data = spec, data
         self._model, self._augment, self._device = model, augment, device

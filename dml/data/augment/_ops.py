@@ -9,10 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-STATISTICS = {
-    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "none": ((0.0,), (1.0,)),
-}
+STATISTICS = {"imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), "none": ((0.0,), (1.0,))}
 CACHE = 2**20  # bytes
 Normalization = str | Mapping[str, Sequence[float]]
 

@@ -58,13 +58,7 @@ class ClassBatches(Counted):
     """
 
     def __init__(
-        self,
-        name: str,
-        labels: np.ndarray,
-        classes: int,
-        per_class: int,
-        seed: int,
-        *fingerprint: Any,
+        self, name: str, labels: np.ndarray, classes: int, per_class: int, seed: int, *fingerprint: Any
     ) -> None:
         check_shape(classes, per_class)
         labels = check_labels(labels)

@@ -30,11 +30,9 @@ SIXTEEN_BIT = ("PNG", "PPM")  # their mode `I` has no more than 16 bits
 
 PLUGINS = ("Tiff", "WebP", "Jpeg2K", "Avif")  # Pillow's modules of those that it does not import itself
 HEIF = "pillow_heif"  # the package that adds the format of telephones to Pillow
-BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")  # bytes 8 to 11 of such a file, after `ftyp`
 
 MISSING = "the file is missing"
-HEIC = "a HEIC image: pip install 'noisy-dml[heic]' reads it"
-UNKNOWN = "not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image"
+UNKNOWN = "not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image (HEIC: pip install 'noisy-dml[heic]')"
 RANGE = "pixels, which have no fixed range: save it with 8 or 16 bits"
 EXIF = {"exif", "Raw profile type exif"}  # Pillow's keys
 TRANSPOSED = {
@@ -118,7 +116,7 @@ def _open(image: Path | bytes) -> Image.Image:
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
-        raise CorruptImage(HEIC if _is_heic(image) else UNKNOWN) from None
+        raise CorruptImage(UNKNOWN) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
     except (CorruptImage, MemoryError):
@@ -147,14 +145,6 @@ def _formats() -> tuple[str, ...]:
         return found
     importlib.import_module(HEIF).register_heif_opener()
     return (*found, "HEIF")
-
-
-def _is_heic(image: Path | bytes) -> bool:
-    """Whether the package for HEIC is missing that could read an image."""
-    if isinstance(image, Path):
-        with open(image, "rb") as file:
-            image = file.read(12)
-    return "HEIF" not in _formats() and image[4:8] == b"ftyp" and image[8:12] in BRANDS
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:

@@ -24,15 +24,7 @@ from dml import files
 from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.decoding import CorruptImage, How, as_resize
-from dml.data.packing.listing import (
-    Listing,
-    ProgressLine,
-    check_counts,
-    corrupt_error,
-    list_images,
-    lost_classes,
-    some,
-)
+from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes, some
 from dml.data.packing.opening import PIXELS, SHAPE, VECTORS, all_corrupt, decoded, open_packed
 from dml.data.raw.walking import content_of
 from dml.files import check_space

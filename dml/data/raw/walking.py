@@ -86,7 +86,6 @@ SUFFIXES = (
 HEIC = (".heic", ".heif", ".hif")
 """Of images that the package `pillow_heif` reads (the extra `heic`)."""
 
-INSTALL_HEIC = "pip install 'noisy-dml[heic]' reads them"
 SHOWN = 10  # endings and folders that a message names
 
 
@@ -126,19 +125,13 @@ def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
 def _of_endings(endings: Counter[str]) -> str:
     if not endings:
         return ""
-    counts = [
-        f"{number:,} {ending or 'without an ending'}{_advice(ending)}" for ending, number in endings.most_common()
-    ]
+    counts = [f"{number:,} {ending or 'without an ending'}" for ending, number in endings.most_common()]
     verb = "are" if endings.total() > 1 else "is"
     return f"{counted(endings.total(), 'file')} {verb} left out, not named as an image: {named(counts)}"
 
 
 def _of_empty(folders: list[str]) -> str:
     return f"{counted(len(folders), 'folder')} without an image: {named(folders)}" if folders else ""
-
-
-def _advice(ending: str) -> str:
-    return f" ({INSTALL_HEIC})" if ending in HEIC else ""
 
 
 def named(texts: Iterable[str]) -> str:

@@ -22,11 +22,8 @@ class Digits(SourceDefaults):
 
     Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
 
-    Handwritten digits, 8 x 8 grey.
-
-    Parameters
-    ----------
-    seen_share : share of each training digit's images that is held out as `seen`. The choice never changes.
+    Handwritten digits, 8 x 8 grey. `seen_share`: share of each training digit's images that is held out as `seen`. The
+    choice never changes.
     """
 
     version: ClassVar[int] = 1

@@ -39,11 +39,7 @@ class Mnist(FetchedSource):
     sums 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
     2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
 
-    Handwritten digits, 28 x 28 grey.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Handwritten digits, 28 x 28 grey. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1

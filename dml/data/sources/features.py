@@ -23,14 +23,7 @@ from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import roles_of_users, said_of_splits
-from dml.data.sources._table import (
-    LABELS,
-    check_columns,
-    check_finite,
-    read_table,
-    read_vectors,
-    unused_columns,
-)
+from dml.data.sources._table import LABELS, check_columns, check_finite, read_table, read_vectors, unused_columns
 from dml.settings import check_choice, check_within
 
 PIXEL = np.zeros((1, 1), np.uint8)

@@ -92,9 +92,7 @@ def _guess(names: list[str], typed: list[str], known: tuple[str, ...]) -> str | 
 def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[int], list[str]]:
     """The labels of all splits as numbers and names.
 
-    Raises
-    ------
-    DataError : a label is missing or not a number of at least 0; or a split has no such column.
+    Raises DataError: a label is missing or not a number of at least 0; or a split has no such column.
     """
     import datasets
 
@@ -183,10 +181,8 @@ class Huggingface(SourceDefaults):
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Load the dataset, downloading it if it is on the hub. Reports guessed columns and what the splits are.
 
-        Raises
-        ------
-        DataError : `datasets` is not installed; there is no such dataset, split or column; the hub is out of reach; or
-            a split has classes that train and others that do not.
+        Raises DataError: `datasets` is not installed; there is no such dataset, split or column; the hub is out of
+        reach; or a split has classes that train and others that do not.
         """
         parts = self._load(raw)
         columns = self._columns(parts)

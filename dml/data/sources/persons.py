@@ -36,11 +36,7 @@ class Market1501(FetchedSource):
 
     MD5: public loaders. The authors offer the archive on file hosts without a direct download.
 
-    Persons, 128 x 64 RGB.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Persons, 128 x 64 RGB. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -136,9 +132,7 @@ class Cuhk03(SourceDefaults):
     def for_seed(self, seed: int) -> Cuhk03:
         """The source whose `roles` are those of the test set that a seed selects, if `split` is `seed`.
 
-        Raises
-        ------
-        ValueError : there is no such test set.
+        Raises ValueError: there is no such test set.
         """
         chosen = Cuhk03(**self.options)
         if self.seeds is not None:

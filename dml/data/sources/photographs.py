@@ -24,11 +24,7 @@ class Cub200(FetchedSource):
 
     URL: CaltechDATA record 65de6-vp158. MD5: public loaders. SHA-256: TensorFlow Datasets.
 
-    Birds, RGB, of many sizes.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Birds, RGB, of many sizes. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -159,11 +155,7 @@ class Sop(FetchedSource):
 
     URLs: the authors' server, by HTTP and FTP. MD5: public loaders. SHA-256: TensorFlow Datasets.
 
-    Products, RGB (a few grey), of many sizes.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Products, RGB (a few grey), of many sizes. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -172,10 +164,7 @@ class Sop(FetchedSource):
     archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.zip",
-            (
-                f"http://ftp.cs.stanford.edu/cs/cvgl/{FOLDER}.zip",
-                f"ftp://cs.stanford.edu/cs/cvgl/{FOLDER}.zip",
-            ),
+            (f"http://ftp.cs.stanford.edu/cs/cvgl/{FOLDER}.zip", f"ftp://cs.stanford.edu/cs/cvgl/{FOLDER}.zip"),
             md5="7f73d41a2f44250d4779881525aea32e",
             sha256="b04fa78210e69fab050ce73939550e1cd0f96890bdd98ec9fee732c3b756ef48",
         ),
@@ -225,11 +214,7 @@ class Flowers102(FetchedSource):
 
     URLs and MD5 sums: torchvision.datasets.Flowers102.
 
-    Flowers, RGB, of many sizes.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Flowers, RGB, of many sizes. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -239,11 +224,7 @@ class Flowers102(FetchedSource):
         _archive("imagelabels.mat", "e0620be6f572b9609742df49c70aed4d"),
         _archive("setid.mat", "a5357ecc9cb78c4bef273ce3793fc85c"),
     )
-    counts: Mapping[str, Mapping[str, int]] = {
-        "train": {"fine": 51},
-        "test": {"fine": 51},
-        "all": {"images": 8189},
-    }
+    counts: Mapping[str, Mapping[str, int]] = {"train": {"fine": 51}, "test": {"fine": 51}, "all": {"images": 8189}}
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files by number."""

@@ -50,9 +50,7 @@ def _takes_k(part: str) -> bool:
 def build(name: str, /, **settings: Any) -> RetrievalMetric | ClusteringMetric | PairMetric:
     """A metric by its name in a study: `build("recall@5")`, `build("nmi", average="geometric")`.
 
-    Raises
-    ------
-    ValueError : an unknown name or setting, or an invalid value.
+    Raises ValueError: an unknown name or setting, or an invalid value.
     """
     check_metric(name)
     part, given = metric_part(name)

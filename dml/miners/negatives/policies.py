@@ -162,11 +162,8 @@ class MultiSimilarity:
     include the least similar one if they include any. With one positive for each anchor it is the same rule given
     that positive, as in easy positive sampling.
 
-    The negatives that are not clearly less similar than the least similar chosen positive.
-
-    Parameters
-    ----------
-    epsilon : the mining margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
+    The negatives that are not clearly less similar than the least similar chosen positive. `epsilon`: the mining
+    margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
     """
 
     version: ClassVar[int] = 1

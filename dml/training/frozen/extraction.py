@@ -86,13 +86,7 @@ class Extraction:
         if self.block is not None:
             network = nn.Sequential(models.BeforeBlock(network, self.block), nn.Flatten())  # type: ignore[arg-type]
         return evaluation.embed_images(
-            network,
-            packed.images,
-            rows,
-            augment=augment,
-            device=self.device,
-            precision=self.precision,
-            batch=BATCH,
+            network, packed.images, rows, augment=augment, device=self.device, precision=self.precision, batch=BATCH
         )
 
     def _augment(self, shard: int, view: int) -> Augmentation:
@@ -133,11 +127,7 @@ def on_cores(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
 
 
 def extract(
-    packed: Packed,
-    training: TrainingSpec,
-    store: Path,
-    run: Run = in_process,
-    report: Callable[[str], None] = print,
+    packed: Packed, training: TrainingSpec, store: Path, run: Run = in_process, report: Callable[[str], None] = print
 ) -> Path:
     """Compute the features or activations of all packed images in `store`, unless they are there. Returns their folder.
 
