@@ -64,7 +64,11 @@ def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.
     units = pd.DataFrame({"unit": classes[train], "coarse": coarse[train]})
     units = units.drop_duplicates("unit").sort_values("unit")  # one row per class, with one of its coarse classes
     if len(units) < 2:
-        raise ValueError(_too_few(source, index, len(units), len(np.unique(classes[classes >= 0]))))
+        raise ValueError(
+            f"{source.name}: {counted(len(np.unique(classes[classes >= 0])), 'class')} (level {source.disjoint!r}), of "
+            f"which {len(units)} can train: a split needs at least 2 training classes. Add classes, lower "
+            "`test_share`, or say which images train: with folders train/ and test/, or a column `split` in a table"
+        )
 
     fitting = _fitting_half(units)
     tune = np.full(len(index), "unused", dtype=object)
@@ -181,28 +185,6 @@ def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.n
         for pair, cases in found.items()
     ]
     return f"identical {noun}s: {', '.join(texts)}" if texts else ""
-
-
-def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:
-    """The message for fewer than 2 training classes."""
-    found = f"{source.name}: {counted(classes, 'class')} (level {source.disjoint!r}), of which {training} can train"
-    text = f"{found}: a split needs at least 2 training classes"
-    share = getattr(source, "test_share", None)  # of sources that split classes by a share
-    if not share:
-        return text
-    if index["part"].nunique() > 1 or training != classes - round(share * classes):  # the share has no effect
-        return f"{text}. Its folders or its column `split` decide which images train: let more classes train"
-    if share < 1:
-        counts = itertools.count(max(2, int(1 / (1 - share))))
-        needed = next(count for count in counts if count - round(share * count) >= 2)
-        takes, more = f"takes at least {needed} classes", "Add classes, set"
-    else:
-        takes, more = "leaves none to train", "Set"
-    return (
-        f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which {takes}. "
-        f"{more} a smaller `test_share`, or say yourself which images train and test: with folders train/ and test/, "
-        "or a column `split` in a table"
-    )
 
 
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:

@@ -81,11 +81,10 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
     if within and others:
         raise DataError(f"imagefolder: {root}: layout: splits, but {others} is not the name of a split")
     if layout == "auto" and _are_splits(known):
-        kind, choice = ("classes", "classes") if classes in depths else ("groups of classes", "groups")
-        problem = f"{others} does not" if others else "they contain images, not folders of classes"
+        choice = "classes" if classes in depths else "groups"
         raise DataError(
-            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, but {problem}. Expected "
-            f"<split>/<class>/<image>; `settings: {{layout: {choice}}}` reads them as {kind}"
+            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, {others or 'their folders'} not. "
+            f"Expected <split>/<class>/<image>; `settings: {{layout: {choice}}}` reads folders as {choice}"
         )
 
 

@@ -107,8 +107,8 @@ def test_the_layout_can_be_chosen(written, tmp_path):
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
-        (("train/ant", "test/bee", "ship/tug"), r"test, train look like splits, but ship does not.*layout: groups"),
-        (("train", "test"), "test, train look like splits, but they contain images.*layout: classes"),
+        (("train/ant", "test/bee", "ship/tug"), r"test, train look like splits, ship not.*layout: groups"),
+        (("train", "test"), "test, train look like splits, their folders not.*layout: classes"),
         (("train/ant", "train/bee", "test"), "expected <class>/<image> or <coarse>/<fine>/<image> throughout"),
     ],
 )
