@@ -98,6 +98,10 @@ class Selection(nn.Module):
     scale: Tensor
     offset: Tensor
     quantiles: Tensor
+    memory: ClassMemory
+    _rate: float
+    _warm_up: int
+    _steps: int
 
     def __init__(
         self,
