@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
-from dml.cli.project import Project, choose, studies_of
+from dml.cli.project import Project, studies_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,13 +27,3 @@ def test_a_study_may_be_named_by_its_file(project, monkeypatch):
         studies_of(Project(project), ["../tiny.yaml"])
     with pytest.raises(ValueError, match=r"^\.\./tinny\.yaml: no such study or group; did you mean 'tiny'"):
         studies_of(Project(project), ["../tinny.yaml"])
-
-
-def test_choosing_keeps_the_comments(project):
-    text = (project / "pipelines/studies/tiny.yaml").read_text()
-    (project / "pipelines/studies/other.yaml").write_text(text)
-    assert choose(Project(project), ["other", "tiny", "other"]) == ["other", "tiny"]
-    written = (project / "params.yaml").read_text()
-    assert written.startswith("# a comment\n")
-    assert yaml.safe_load(written) == {"studies": ["other", "tiny"]}
-    assert Project(project).chosen() == ["other", "tiny"]

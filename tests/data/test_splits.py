@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.data import sources, splits
+from dml.data import splits
 from dml.data.sources._files import SourceDefaults
 from dml.own_files import tidy
 
@@ -124,12 +124,6 @@ def test_roles_that_cannot_be_are_errors(fine, roles, message):
 
     with pytest.raises(ValueError, match=message):
         splits.make(make_index(fine), Fixed())
-
-
-def test_too_few_classes_say_what_can_be_done(tmp_path):
-    source = sources.build("imagefolder", root=str(tmp_path), test_share=0.5)
-    with pytest.raises(ValueError, match=r"2 classes.*, of which 1 can train.*lower `test_share`.*train/ and test/"):
-        splits.make(make_index([0, 0, 1, 1]).assign(part=""), source)
 
 
 class ShiftedBySeed(FirstClassesTrain):

@@ -41,29 +41,3 @@ def test_the_rate_is_exact_with_small_classes(rate, size):
         assert abs(flipped.sum() - rate * len(labels)) <= 0.5
         assert (observed[flipped] == (labels[flipped] + 1) % 100).all()
         assert np.abs(np.bincount(labels[flipped], minlength=100) - rate * size).max() < 1
-
-
-def test_pairs_of_numpy():
-    plain = noise.build("asymmetric", rate=0.4, pairs=[[0, 1], [2, 3]]).corrupt(LABELS, seed=0)
-    for pairs in (np.array([[0, 1], [2, 3]]), [(np.int64(0), np.int32(1)), (2, np.uint8(3))]):
-        given = noise.build("asymmetric", rate=0.4, pairs=pairs).corrupt(LABELS, seed=0)
-        assert (given.observed == plain.observed).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"pairs": [[0, 0]]}, r"pairs: .*two different.*\[0, 0\]"),
-        ({"pairs": [[0, 1], [0, 2]]}, r"pairs: .*once.*\[0, 2\]"),
-        ({"pairs": [[0]]}, "pairs: expected"),
-        ({"pairs": [[0, -1]]}, "pairs: expected"),
-        ({"pairs": [0, 1]}, r"pairs: expected .*, got 0"),
-        ({"pairs": ["01"]}, r"pairs: expected .*, got '01'"),
-        ({"pairs": [[0, 1.5]]}, r"pairs: expected .*, got \[0, 1.5\]"),
-        ({"pairs": 3}, r"pairs: expected .*, got 3"),
-        ({"pairs": "01"}, r"pairs: expected .*, got '01'"),
-    ],
-)
-def test_malformed_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        noise.build("asymmetric", rate=0.1, **settings)

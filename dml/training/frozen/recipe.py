@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
 
 from dml import discovery, models
@@ -161,12 +159,6 @@ def stored_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[i
     offline = models.find(training.backbone).without_weights(describe_backbone(training, manifest))
     shape = _shape(json.dumps(offline, sort_keys=True), training.train_from, image_shape(training, manifest))
     return shape if training.train_from is None else (training.views, *shape)
-
-
-def stored_bytes(training: TrainingSpec, manifest: Mapping[str, Any]) -> int:
-    """Bytes of the stored features or activations of all images, 0 if the manifest lacks their number."""
-    images = manifest.get("images", 0)
-    return images * math.prod(stored_shape(training, manifest)) * np.dtype(training.frozen_precision).itemsize
 
 
 @cache
