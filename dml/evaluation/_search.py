@@ -85,14 +85,8 @@ def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
 def augmented(embeddings: Tensor | np.ndarray, neighbors: int = 5, alpha: float = 3.0) -> Tensor:
     """Embeddings float (n, D) -> unit vectors float32 (n, D), each moved towards its nearest neighbours.
 
-    Parameters
-    ----------
-    neighbors : k; at most n - 1 are used.
-    alpha : of the weights; 0: all neighbours count as much as the embedding itself.
-
-    Raises
-    ------
-    ValueError : fewer than one neighbour, or a negative alpha.
+    `neighbors`: k; at most n - 1 are used. `alpha`: of the weights; 0: all neighbours count as much as the embedding
+    itself. Raises ValueError: fewer than one neighbour, or a negative alpha.
     """
     if neighbors < 1 or alpha < 0:
         raise ValueError(f"expected neighbors >= 1 and alpha >= 0, got {neighbors} and {alpha}")

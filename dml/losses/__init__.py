@@ -76,15 +76,10 @@ class ForeignLoss(nn.Module):
 def build(name: str, /, **settings: Any) -> Loss:
     """A loss by its name here (`"margin"`), or by a dotted path (`"pytorch_metric_learning.losses.CircleLoss"`).
 
-    Parameters
-    ----------
-    name : one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
-        class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
-    settings : the loss's own settings; its file lists them.
-
-    Raises
-    ------
-    ValueError : an unknown loss, an unknown setting or an invalid value; or a loss of `dml` that lacks members.
+    `name`: one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
+    class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
+    `settings`: the loss's own settings; its file lists them. Raises ValueError: an unknown loss, an unknown setting or
+    an invalid value; or a loss of `dml` that lacks members.
     """
     loss = discovery.build("dml.losses", name, **settings)
     if isinstance(loss, Loss):

@@ -34,12 +34,8 @@ LARGEST = 32  # pixels of a side of the reduced images
 class Pixels(Untrained, nn.Module):
     """No network: the pixels of reduced images, such as a baseline in closed form takes where nothing is pretrained.
 
-    images (N, C, H, W) -> (N, C * S * S): means over areas of the image, with S = min(32, image_size).
-
-    Parameters
-    ----------
-    channels : C.
-    image_size : side of the images; None: at least 32. Images that are not square are reduced to squares too.
+    images (N, C, H, W) -> (N, C * S * S): means over areas of the image, with S = min(32, image_size). `channels`: C.
+    `image_size`: side of the images; None: at least 32. Images that are not square are reduced to squares too.
     """
 
     version: ClassVar[int] = 1
@@ -56,12 +52,8 @@ class Pixels(Untrained, nn.Module):
 class Mlp(Untrained, nn.Module):
     """A perceptron on flattened pixels: the smallest network, for tests and tiny images.
 
-    images (N, C, S, S) -> (N, width): one hidden layer with batch norm and ReLU.
-
-    Parameters
-    ----------
-    channels, image_size : C and S of the images.
-    width : units of the hidden layer.
+    images (N, C, S, S) -> (N, width): one hidden layer with batch norm and ReLU. `channels`, `image_size`: C and S of
+    the images. `width`: units of the hidden layer.
     """
 
     version: ClassVar[int] = 1

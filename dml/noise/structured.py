@@ -24,17 +24,9 @@ class Asymmetric:
 
     Without pairs, each class is confused with the next one in sorted order, and the last with the first. The number of
     flips is the expected one, rounded; that of each class is rounded up or down at random, without bias however small
-    the classes are.
-
-    Parameters
-    ----------
-    rate : 0 <= rate < 1.
-    pairs : [from, to] class labels each. Pairs of classes that the labels do not contain have no effect; the tune
-        phase, for example, sees half of the classes.
-
-    Raises
-    ------
-    ValueError : malformed pairs.
+    the classes are. `rate`: 0 <= rate < 1. `pairs`: [from, to] class labels each. Pairs of classes that the labels do
+    not contain have no effect; the tune phase, for example, sees half of the classes. Raises ValueError: malformed
+    pairs.
     """
 
     version: ClassVar[int] = 1
@@ -125,11 +117,8 @@ class Similarity:
     Classes are compared by the cosine of their mean features.
 
     Flips exactly `round(rate * n)` labels, each to one of its class's `neighbours` nearest classes, drawn uniformly.
-
-    Parameters
-    ----------
-    rate : share of the labels that flip, 0 <= rate < 1.
-    neighbours : number of classes that a class is confused with, at most K - 1.
+    `rate`: share of the labels that flip, 0 <= rate < 1. `neighbours`: number of classes that a class is confused with,
+    at most K - 1.
     """
 
     version: ClassVar[int] = 1
@@ -194,12 +183,8 @@ class SmallCluster:
     Deviation: here a cluster is a random sample and its nearest class mates that have not flipped yet, so clusters have
     equal size and k-means is not needed.
 
-    Flips exactly `round(rate * n)` labels, cluster by cluster; the last cluster may be smaller.
-
-    Parameters
-    ----------
-    rate : share of the labels that flip, 0 <= rate < 1.
-    size : samples in a cluster, or as many as a class has left.
+    Flips exactly `round(rate * n)` labels, cluster by cluster; the last cluster may be smaller. `rate`: share of the
+    labels that flip, 0 <= rate < 1. `size`: samples in a cluster, or as many as a class has left.
     """
 
     version: ClassVar[int] = 1

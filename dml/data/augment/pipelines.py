@@ -76,11 +76,7 @@ class Omniglot80:
     a mirrored character would be a different character.
 
     Resizes images that are not packed at this size. Three channels by default, for networks trained on ImageNet.
-
-    Parameters
-    ----------
-    channels : 1 or 3; None: those of the input.
-    normalization : see `dml.data.augment.build`.
+    `channels`: 1 or 3; None: those of the input. `normalization`: see `dml.data.augment.build`.
     """
 
     version: ClassVar[int] = 1

@@ -66,20 +66,12 @@ def read_table(
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
     Without a column `path`, where it is not required, the row's place from 0 stands for it. Where it is not required,
-    it may be any text, and several rows may have the same.
-    With a column `given` beside `fine`, records have `given_fine`, and `given_coarse` if there are coarse labels.
-    Without `fine`, the given labels take its place, and records have `verified: False`.
-    Other columns are ignored.
-
-    Parameters
-    ----------
-    required : columns without which there are no records.
-    columns : what the table calls some of COLUMNS, such as `{"fine": "label"}`.
-
-    Raises
-    ------
-    DataError : the table cannot be read; a column is missing; a path is empty or repeated;
-        a label is missing, negative, not an integer, or too large; a given label is not one of the verified ones.
+    it may be any text, and several rows may have the same. With a column `given` beside `fine`, records have
+    `given_fine`, and `given_coarse` if there are coarse labels. Without `fine`, the given labels take its place, and
+    records have `verified: False`. Other columns are ignored. `required`: columns without which there are no records.
+    `columns`: what the table calls some of COLUMNS, such as `{"fine": "label"}`. Raises DataError: the table cannot be
+    read; a column is missing; a path is empty or repeated; a label is missing, negative, not an integer, or too large;
+    a given label is not one of the verified ones.
     """
     table, numbers, others = _chosen(path, columns or {})
     for name in required:

@@ -138,16 +138,9 @@ class Omniglot(FetchedSource):
 
     URLs and MD5 sums: torchvision.datasets.Omniglot.
 
-    Handwritten characters, 105 x 105 grey.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
-    alphabets : how many of the background alphabets train, 2 to 30, in the order of their names; the rest are unused.
-
-    Raises
-    ------
-    ValueError : `alphabets` is outside of 2 to 30.
+    Handwritten characters, 105 x 105 grey. `complete`: False accepts a part of the dataset. `alphabets`: how many of
+    the background alphabets train, 2 to 30, in the order of their names; the rest are unused. Raises ValueError:
+    `alphabets` is outside of 2 to 30.
     """
 
     version: ClassVar[int] = 1

@@ -95,12 +95,8 @@ class Cars196(FetchedSource):
 
     MD5 sums of `combined`: public loaders. SHA-256 sums of `separate`: TensorFlow Datasets.
 
-    Cars, RGB (a few grey), of many sizes.
-
-    Parameters
-    ----------
-    layout : which archives to read, `combined` or `separate`.
-    complete : False accepts a part of the dataset.
+    Cars, RGB (a few grey), of many sizes. `layout`: which archives to read, `combined` or `separate`. `complete`: False
+    accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1

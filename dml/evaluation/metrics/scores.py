@@ -122,11 +122,8 @@ class NmiPlus:
     """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
     `over_clustering` is 10 for Cars and CUB, 30 for Omniglot's languages. Several modes of a class are not penalised.
-
-    Parameters
-    ----------
-    over_clustering : clusters for each class, at least 1.
-    average : `arithmetic` or `geometric`, the mean of the two entropies.
+    `over_clustering`: clusters for each class, at least 1. `average`: `arithmetic` or `geometric`, the mean of the two
+    entropies.
     """
 
     version: ClassVar[int] = 1

@@ -74,12 +74,8 @@ class SemihardRandom:
     metric learning", ICML 2020: a random negative with d(a, p) < d(a, n) < d(a, p) + margin, or any negative if
     there is none. The margin is compared with the miner's distance, which may be squared.
 
-    A random negative that violates the margin.
-
-    Parameters
-    ----------
-    margin : in units of the miner's distance, above 0.
-    window : only negatives beyond the positive, or any negative if there is none.
+    A random negative that violates the margin. `margin`: in units of the miner's distance, above 0. `window`: only
+    negatives beyond the positive, or any negative if there is none.
     """
 
     version: ClassVar[int] = 1
@@ -115,10 +111,8 @@ class DistanceWeighted:
       more than other negatives, and must not underflow the weights of other anchors.
     - d is the distance between the normalised embeddings even if the miner does not normalise.
 
-    Parameters
-    ----------
-    cutoff : distance below which weights are constant (the paper's lambda), between 0 and 2.
-    max_distance : distance beyond which nothing is drawn if there is a nearer negative; above `cutoff`.
+    `cutoff`: distance below which weights are constant (the paper's lambda), between 0 and 2. `max_distance`: distance
+    beyond which nothing is drawn if there is a nearer negative; above `cutoff`.
     """
 
     version: ClassVar[int] = 1
