@@ -19,13 +19,7 @@ from dml.filters._selection import Selection
 
 
 class Prism(Selection):
-    """Keeps the samples that are most probably clean. Parameters: see `Selection`.
-
-    Example
-    -------
-    >>> keep = Prism(num_classes=100, embedding_size=64, rate=0.2)
-    >>> kept = keep(embeddings, labels)  # bool (N,)
-    """
+    """Keeps the samples that are most probably clean. Parameters: see `Selection`."""
 
     version: ClassVar[int] = 1
 

@@ -18,16 +18,9 @@ class Uniform:
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.2. Deviation: the
     paper flips each label with probability p; here exactly round(p n) labels flip.
 
-    Flips exactly `round(rate * n)` labels, each to another class.
-
     Parameters
     ----------
     rate : share of the labels that flip, 0 <= rate < 1.
-
-    Examples
-    --------
-    >>> int(Uniform(rate=0.3).corrupt(np.arange(10) % 5, seed=0).flipped.sum())
-    3
     """
 
     version: ClassVar[int] = 1

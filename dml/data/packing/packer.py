@@ -224,24 +224,18 @@ def pack(
     workers: int | None = None,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Pack a source's images into the folder `out`, unless it already contains the complete result.
+    """Pack a source's images into the folder `out` unless it has the complete result. Returns the manifest.
 
     Parameters
     ----------
-    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`
-        and `on_corrupt` have no effect.
+    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize` and
+        `on_corrupt` have no effect.
     resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
         images must share.
-    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest. A
-        missing file is an error with both, unless the source accepts a part of its dataset (`complete` is False).
+    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest
+        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset (`complete`
+        is False).
     workers : threads; None: one per core. The result does not depend on it.
-
-    Returns
-    -------
-    The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
-    width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it);
-    if there are any, copies (rows of images with the same packed pixels) and lost_classes
-    (what to say of classes without an image that can be decoded).
 
     Raises
     ------
