@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._selection import checked_batch
+from dml.filters.memories import checked_batch
 from dml.settings import check_above, check_count, check_within
 from dml.tensors import directions
 

@@ -148,8 +148,7 @@ class InfoNce(PairLoss):
     ----------
     temperature : t; > 0.
     form : `nt_xent`, `supcon_out` or `supcon_in`.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -232,8 +231,7 @@ class Circle(PairLoss):
     ----------
     margin : m, the relaxation; 0 to 1.
     gamma : sharpness; > 0.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

@@ -31,8 +31,7 @@ class Contrastive(PairLoss):
     margin : the distance (`hadsell`) or squared distance (`squared`) from which a negative pair costs nothing.
     form : `hadsell` or `squared`.
     reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive loss) or `sum`.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -92,8 +91,7 @@ class Margin(PairLoss):
     beta_per : `class` (learned, one per class), `all` (learned, one) or `none` (fixed).
     num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
     reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -165,8 +163,7 @@ class BinomialDeviance(PairLoss):
     alpha : steepness; > 0.
     beta : the similarity that separates positive from negative pairs.
     negative_cost : C, how many times steeper the loss is for negatives; > 0.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

@@ -82,8 +82,7 @@ class SmoothAp(ListLoss):
     Parameters
     ----------
     temperature : t, of the sigmoid; > 0.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -137,8 +136,7 @@ class RecallAtK(ListLoss):
     ks : whole numbers of at least 1.
     temperature : t1, of the ranks; > 0.
     step_temperature : t2, of the step at k; > 0.
-    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} of a memory (`_pairs.py`), None: no
-        memory.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
