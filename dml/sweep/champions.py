@@ -62,7 +62,7 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
     Parameters
     ----------
     dataset : its name in the study.
-    labels : a label file (`dml.noise.label_file`) in place of the dataset's labels.
+    labels : a label file (`dml.noise.LabelFile`) in place of the dataset's labels.
 
     Raises
     ------

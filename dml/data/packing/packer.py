@@ -45,18 +45,11 @@ def check_place(out: Path) -> None:
     """Raise a DataError if `out` exists and `pack` did not write it."""
     if not out.exists() and not out.is_symlink():
         return
-    if not out.is_dir():
-        raise DataError(f"{out}: {EXPECTED}, found a file, which is kept; choose another `out`")
-    found = sorted(path.name for path in out.iterdir())
-    strange = [name for name in found if name not in FILES]
-    if strange or (found and not _written_by_pack(out)):
-        shown = ", ".join((strange or found)[:3]) + (", ..." if len(strange) > 3 else "")
-        raise DataError(f"{out}: {EXPECTED}, found {shown}: nothing is deleted; choose another `out`")
-
-
-def _written_by_pack(folder: Path) -> bool:
-    contents = (files.read_json(folder / "manifest.json"), files.read_json(folder / "origin.json"))
-    return any(isinstance(c, dict) and key in c for c, key in zip(contents, ("packing", "files"), strict=True))
+    names = {path.name for path in out.iterdir()} if out.is_dir() else {"a file"}
+    contents = (files.read_json(out / "manifest.json"), files.read_json(out / "origin.json")) if out.is_dir() else ()
+    ours = any(isinstance(c, dict) and key in c for c, key in zip(contents, ("packing", "files"), strict=False))
+    if names - set(FILES) or (names and not ours):
+        raise DataError(f"{out}: {EXPECTED}, found {', '.join(sorted(names)[:3])}: nothing is deleted; choose another")
 
 
 @contextmanager
