@@ -83,28 +83,20 @@ INK = 0.5  # of full ink: a fragment's centre has at least this
 class Numbers(SourceDefaults):
     """Two-digit numbers made from scikit-learn's handwritten digits: 100 classes, no download.
 
-    A picture shows two digits side by side. Each is an image of 8 x 8, turned, scaled and moved at
-    random: pixel (x, y) of the canvas is the bilinear interpolation of the image at
+    A picture shows two digits side by side, each turned, scaled and moved at random: pixel (x, y) of the canvas is the
+    bilinear interpolation of the image of 8 x 8 at
 
         ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
 
-    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
-    number differ in most pixels, and pixels find a number far less often than a trained network does.
+    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts.
 
-    The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six
-    training and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a
-    digit's images, in scikit-learn's order, makes the training pictures, and the second half makes those of the test.
-    The order follows the writers, so the test has other images by mostly other writers. Class splits choose other
-    numbers to test, but each number keeps its half: then the same images of digits are in training and in test
-    pictures. Coarse is the tens digit.
-
-    Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
-    pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in
-    every fold, no test picture shows a digit that a training picture shows.
+    The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test; no digit is new at the test, only its
+    neighbour is. The first half of a digit's images, in scikit-learn's order, which follows the writers, makes the
+    training pictures, the second half those of the test. Coarse is the tens digit. Class splits exchange the numbers
+    that train and test, but each keeps its half, so a fold's test pictures may show digits of its training pictures.
+    With `apart` each number is drawn in both handwritings, and only the pictures of its side are used.
 
     Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
-
-    Two-digit numbers in handwriting, grey.
 
     Parameters
     ----------
