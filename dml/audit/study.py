@@ -222,8 +222,6 @@ def run_audit(
         folder=folder,
         progress=_progress(study.name, report),
     )
-    if trained is not None:
-        trained.finish()
     review, note = None, ""
     try:
         review = taken(asking, found, images.paths)

@@ -2,8 +2,6 @@
 
     store/audits/<study>/trained/<digest>/embeddings.npy
 
-and `trained/used.json` names those of the last finished audit: `dml gc` offers to remove the others.
-
 Each network is trained as a trial is, and resumes from its checkpoint. Among the labels that it trains on, those of the
 held-out fold are missing. All other labelled images train, whatever their role in the split. The digest is that of
 these labels, the images, the settings, and the versions of all parts.
@@ -29,7 +27,6 @@ from dml.data.packing import ProgressLine
 from dml.discovery import find
 from dml.protocols import Sampler
 from dml.sweep import champions as whole
-from dml.sweep.disk import USED
 from dml.sweep.execution import cluster
 from dml.sweep.execution.cluster import in_workers
 from dml.sweep.execution.training import training
@@ -185,7 +182,6 @@ class TrainedVectors:
         self._check_batches()
         self.digest = keys.key(self._spec)
         self.vectors: list[np.ndarray] = []  # of the latest call
-        self._used: set[str] = set()
 
     def __call__(self, observed: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The embeddings of all images for each array of labels, float32 (n, D), mapped from files.
@@ -196,7 +192,6 @@ class TrainedVectors:
         ConnectionError : the cluster does not answer.
         """
         works = [self._prepared(labels) for labels in observed]
-        self._used |= {work.folder.name for work in works}
         missing = [work for work in works if not work.embeddings.is_file()]
         if missing:
             every, total = self._spec.training.steps, len(missing) * self._spec.training.steps
@@ -212,10 +207,6 @@ class TrainedVectors:
         # Mapped copy-on-write: torch takes no arrays that cannot be written.
         self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
         return list(self.vectors)
-
-    def finish(self) -> None:
-        """Record which networks this audit used, when it is done."""
-        files.write_json(self._folder / USED, sorted(self._used))
 
     def _prepared(self, observed: np.ndarray) -> FoldTraining:
         """A training on these labels, with its data written."""

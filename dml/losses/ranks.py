@@ -36,16 +36,12 @@ class ListLoss(PairLoss):
     def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
         """What positives add to the score, and its derivatives with respect to both ranks; (B, 1) each.
 
-        Parameters
-        ----------
-        right, rank : smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B, 1).
+        `right`, `rank`: smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B,
+        1).
         """
 
     def _one_minus(self, similarities: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The sum over anchors of 1 - their gains, `temperature` times its derivative, and the number of anchors.
-
-        similarities, positives, negatives (N, M), the masks 0 and 1 -> (0-d, (N, M), 0-d).
-        """
+        """The sum over anchors of 1 - their gains, `temperature` times its derivative (N, M), the number of anchors."""
         counts = positives.sum(1)
         lists = counts.sign().sum()
         value, derivative = lists.clone(), torch.zeros_like(similarities)
@@ -83,13 +79,10 @@ class SmoothAp(ListLoss):
 
     Search space: around the paper's t = 0.01 (its table 6 has 0.001 to 0.1).
 
-    One minus the average precision of each anchor's list, with a smooth rank.
-
     Parameters
     ----------
     temperature : t, of the sigmoid; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -138,15 +131,12 @@ class RecallAtK(ListLoss):
     Search space: of both temperatures around the paper's t1 = 0.01 and t2 = 1; a small t2 leaves a gradient only to
     ranks near a k.
 
-    One minus the recall among the first k of each anchor's list, with a smooth rank and a smooth step at k.
-
     Parameters
     ----------
     ks : whole numbers of at least 1.
     temperature : t1, of the ranks; > 0.
     step_temperature : t2, of the step at k; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

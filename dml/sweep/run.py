@@ -30,7 +30,7 @@ from dml.files import replacing, write_text
 from dml.sweep.execution import cluster, rendezvous
 from dml.sweep.execution.cluster import Room
 from dml.sweep.execution.trial_run import TRAINER, find_trainer
-from dml.sweep.inputs.baselines import closed_form_scores, means, scores_by_split, untrained_scores
+from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
 from dml.sweep.inputs.checking import data_counts
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan.cells import Job
@@ -39,11 +39,9 @@ from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import LiveTable, summarize, trials_frame
 from dml.sweep.retention import MODEL, best_model, delete_dropped
-from dml.sweep.store.init_from import InitFromFinder, needed_keys, starts_of, studies_that_start
-from dml.sweep.store.remote import SLOW_SECONDS
+from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
-TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
 NAMED = 3  # cells that a message names
 
@@ -54,8 +52,7 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
     data = data_counts(plan.study, data_root)
     summary |= {"data": data} if data else {}
-    by_split = scores_by_split(plan, data_root)
-    untrained = means(by_split) if by_split else untrained_scores(plan, data_root)
+    untrained, by_split = untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
     summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
@@ -69,55 +66,24 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     return frame
 
 
-class Tidying:
-    """Deletes the models that no table keeps, while a sweep runs and when it ends.
-
-    Parameters
-    ----------
-    plan : the sweep's.
-    results : the folder with the results of all studies.
-    studies : the folder of all studies; None: no other study starts from a model.
-    """
-
-    def __init__(self, plan: Plan, results: Path, studies: Path | None):
-        self._plan, self._results, self._studies = plan, results, studies
-        self._last = time.monotonic()
-
-    def throttled(self) -> None:
-        """Delete models of confirmed cells, at most every `TIDY_SECONDS`."""
-        if time.monotonic() - self._last >= TIDY_SECONDS:
-            self._tidy(ended=False)
-            self._last = time.monotonic()
-
-    def end(self) -> None:
-        """Delete models once the results are written."""
-        count, size = self._tidy(ended=True)
-        if count:
-            print(
-                f"{self._plan.study.name}: {counted(count, 'model')} deleted, of other seeds than the best of each "
-                f"cell ({size / 1e6:,.1f} MB)",
-                flush=True,
-            )
-
-    def _tidy(self, ended: bool) -> tuple[int, int]:
-        """Delete models; returns how many, and their bytes."""
-        name, store = self._plan.study.name, self._plan.store
-        try:
-            users = studies_that_start(self._studies) if self._studies is not None else []
-            if not ended and any(start.study == name for user in users for start in starts_of(user)):
-                return 0, 0  # which of its trials they start from follows from its results
-            needed = needed_keys(users, InitFromFinder(self._results, store.root))
-            trials = trials_frame(self._plan.study, self._plan, whole=True)
-            return delete_dropped(store, self._results, name, trials, needed)
-        except (ConfigError, OSError) as error:
-            print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
-            return 0, 0
+def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
+    """Delete the models that no table keeps, once the results are written."""
+    name, store = plan.study.name, plan.store
+    try:
+        needed = needed_keys(studies_that_start(studies) if studies else [], InitFromFinder(results, store.root))
+        count, size = delete_dropped(store, results, name, needed)
+    except (ConfigError, OSError) as error:
+        print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
+        return
+    if count:
+        seeds = f"{counted(count, 'model')} deleted, of other seeds than the best of each cell"
+        print(f"{name}: {seeds} ({size / 1e6:,.1f} MB)", flush=True)
 
 
 def print_unusable(name: str, plan: Plan) -> None:
     """Print which finished trials learned nothing, since no step had a tuple that costs something."""
     finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
-    found = [job for job, outcome in finished if _learned_nothing(outcome)]
+    found = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
     if found:
         cells = list(dict.fromkeys(job.cell.name for job in found))
         more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
@@ -127,10 +93,6 @@ def print_unusable(name: str, plan: Plan) -> None:
             file=sys.stderr,
             flush=True,
         )
-
-
-def _learned_nothing(outcome: Outcome) -> bool:
-    return any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)
 
 
 def print_retry(name: str, plan: Plan) -> None:
@@ -187,10 +149,13 @@ def run_study(
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
     if describe is None:
-        describe = _describe(data_root)
+        from dml.training.data import describe as describe_data
+
+        describe = partial(describe_data, data_root)
     with only_sweep(store, study.name):
         trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
-        _check_storage(trials)
+        if trials.remote is not None:
+            trials.remote.check()
         trials.look()
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         live, state = None, "failed"
@@ -198,14 +163,12 @@ def run_study(
             starts = InitFromFinder(out.parent, store)
             rates = Rates(data_root, store)
             plan = Plan(study, trials, describe, starts, rates)
-            tidying = Tidying(plan, out.parent, studies)
             live = LiveTable(plan)
             progress.watch(plan)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
                 progress.ended(job, outcome, reused)
                 live.ended(job)
-                tidying.throttled()
 
             plan.start(ended)
             _copy_missing(plan)
@@ -224,17 +187,12 @@ def run_study(
                 live.close(finished=state == "finished")
         print_unusable(study.name, plan)
         print_retry(study.name, plan)
-        tidying.end()
+        tidy(plan, out.parent, studies)
     return frame
 
 
 def _fetch_weights(study: Study) -> None:
-    """Download the weights that trials start from, once: what is missing is an error before the first trial.
-
-    Raises
-    ------
-    ValueError : they cannot be fetched.
-    """
+    """Download the weights that trials start from, once: what is missing is an error before the first trial."""
     fetched = set()
     for training in map(study.training_of, study.cells()):
         settings, part = training.backbone_settings, models.find(training.backbone)
@@ -246,34 +204,11 @@ def _fetch_weights(study: Study) -> None:
             discovery.build("dml.models", training.backbone, **settings)
 
 
-def _check_storage(trials: TrialStore) -> None:
-    """Check that the storage keeps a file, and print if it is slow.
-
-    Raises
-    ------
-    StorageError : it cannot be used.
-    """
-    seconds = 0.0 if trials.remote is None else trials.remote.check()
-    if trials.remote is not None and seconds > SLOW_SECONDS:
-        print(
-            f"{trials.remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its "
-            "checkpoint there, so evaluate less often (evaluation.every), or use a closer one.",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
 def _copy_missing(plan: Plan) -> None:
     """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
     count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
     if count:
         print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
-
-
-def _describe(data_root: Path) -> Describe:
-    from dml.training.data import describe
-
-    return lambda *asked: describe(data_root, *asked)
 
 
 def _run_trials(
@@ -293,7 +228,7 @@ def _run_trials(
 
     room = Room(resources, workers)
     room.check()
-    progress.slots, progress.gpus = room, room.gpus
+    progress.slots = room
     # How many workers Ray Tune starts at the same time. By default they start one after another.
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}
@@ -303,14 +238,10 @@ def _run_trials(
     own: dict[str, float]
     own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
 
-    def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
-        progress.evaluated(job, curve[-1][0])
-        live.evaluated(job, curve, seconds)
-
-    stopper = PlanStopper(plan, evaluated)
+    stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
-    watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
+    watch = Watch(searcher, stopper, progress.resumed, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):

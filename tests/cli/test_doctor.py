@@ -7,8 +7,6 @@ import threading
 
 import pytest
 
-NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
-
 
 @pytest.fixture
 def repository(project):
@@ -69,21 +67,3 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
     assert "numpy" not in line
     assert '-> pip install --upgrade "noisy-dml[pipeline]"' in done.out
     assert done.out.endswith("1 missing\n")
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "name"),
-    [
-        ("MLFLOW_TRACKING_URI", NOWHERE, "tracking"),
-        ("RAY_ADDRESS", "127.0.0.1:9", "Ray"),
-        ("DML_MIRROR", NOWHERE, "mirror"),
-        ("DML_MIRROR", "/does/not/exist", "mirror"),
-    ],
-)
-def test_services_that_do_not_answer(dml, repository, monkeypatch, variable, value, name):
-    monkeypatch.setenv(variable, value)
-    done = dml("doctor")
-    assert done.code == 1
-    assert lines(done)[name].startswith("missing")
-    assert f"{variable}={value}" in lines(done)[name]
-    assert f"unset {variable}" in done.out

@@ -57,14 +57,6 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
 
 
-def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):
-    (tmp_path / "v.csv").write_text("mine\n")
-    done = dml("embed", model, photos, "-o", tmp_path / "v.npy")
-    assert done.code == 2
-    assert "v.csv exists" in done.err
-    assert (tmp_path / "v.csv").read_text() == "mine\n"
-
-
 @pytest.mark.parametrize("name", ["v.npy", "v.parquet", "empty.npy"])
 def test_vectors_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, name):
     out = tmp_path / name

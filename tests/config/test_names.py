@@ -1,12 +1,8 @@
 """The names of settings in a file, in cells and in digests."""
 
-import jsonschema
 import pytest
-import yaml
 
 from dml.config import load_study
-from dml.config.errors import setting, written_setting
-from dml.config.schema import schema
 
 NOW = """\
 title: Every setting that has another name in digests
@@ -38,7 +34,6 @@ compare:
     where: {training.augment.settings: {image_size: 6}}
 """
 AUDIT = "audit: {backbone: {name: small_conv, settings: {width: 4}}, review_size: 20}\n"
-PLAIN = "title: Plain\ndatasets: [digits]\nlosses: [triplet]\n"
 
 
 @pytest.fixture
@@ -57,11 +52,6 @@ def test_the_digest_has_the_first_names(write):
     assert load_study(write(NOW)).digest == "7156bc2b12ad81bd"
 
 
-def test_the_schema_has_the_names_of_a_file():
-    check = jsonschema.Draft202012Validator(schema())
-    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW + AUDIT))] == []
-
-
 def test_names_of_cells_are_those_of_earlier_results(write):
     cell = load_study(write(NOW)).cells()[0]
     assert list(cell.grid_point) == [
@@ -71,20 +61,3 @@ def test_names_of_cells_are_those_of_earlier_results(write):
         "loss.margin",
     ]
     assert cell.dataset == "pairs"
-
-
-@pytest.mark.parametrize(
-    ("file", "code"),
-    [
-        ("training.backbone.width", "training.backbone_settings.width"),
-        ("training.backbone.settings", "training.backbone_settings"),
-        ("training.backbone", "training.backbone"),
-        ("training.augment.scale", "training.augment_settings.scale"),
-        ("training.init_from", "training.start"),
-        ("training.batch.per_class", "training.batch.per_class"),
-        ("loss.margin", "loss.margin"),
-    ],
-)
-def test_dotted_settings(file, code):
-    assert setting(file) == setting(code) == code
-    assert written_setting(code) == written_setting(file) == file

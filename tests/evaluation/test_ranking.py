@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from dml.evaluation import Vectors, _search, evaluate, ranking
-from dml.evaluation._exact import ExactDistances
-from dml.evaluation.ranking import Neighbours
+from dml.evaluation.ranking import ExactDistances, Neighbours
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 
@@ -82,13 +81,6 @@ def test_gallery_in_tiles_and_queries_in_blocks(monkeypatch):
     monkeypatch.setattr(ranking, "CHUNK", 301 * 3)
     np.testing.assert_array_equal(order(x, 7, "torch"), expected)
     np.testing.assert_array_equal(order(x, 301, "torch"), reference(x, 301, True))
-
-
-def test_without_faiss(monkeypatch):
-    monkeypatch.setattr(_search, "has_faiss", lambda: False)
-    assert _search.choose("auto", torch.device("cpu")) == "torch"
-    with pytest.raises(ValueError, match="not installed"):
-        _search.choose("faiss", torch.device("cpu"))
 
 
 @pytest.mark.gpu

@@ -26,17 +26,6 @@ def make(tools):
     return made
 
 
-def test_its_search_space_is_of_its_settings_and_its_file_says_where_from(name, make):
-    part = discovery.find("dml.filters", name)
-    for key, space in part.search_space.items():
-        assert key in discovery.settings_of(part)
-        assert "Search space: " in inspect.getmodule(part).__doc__
-        default = discovery.defaults_of(part).get(key)
-        assert default is None or space.low <= default <= space.high
-        for value in (space.low, space.high):
-            make(name, **{key: value})
-
-
 def test_a_mask_that_keeps_some(name, tools, make):
     keep = make(name)
     for embeddings, labels, _ in tools.noisy_batches(20):
@@ -145,44 +134,3 @@ def test_on_a_gpu_the_same_without_synchronisation(name, tools, without_waiting,
         with without_waiting() if number > 3 else nullcontext():  # first use may set up a library
             kept = there(*inputs)
         assert kept.cpu().tolist() == here(embeddings, labels).tolist()
-
-
-def wrong(name, problem):
-    """A batch (4 samples of 6 numbers, 5 classes) with one fault, and what a message says of it."""
-    embeddings, labels = torch.randn(4, 6), torch.tensor([0, 1, 4, 4])
-    made = {
-        "no samples": (embeddings[:0], labels[:0], r"at least one sample, got \(0, 6\)"),
-        "one vector": (embeddings[0], labels, r"expected \(N, [D6]\).*, got \(6,\)"),
-        "other lengths": (embeddings, labels[:3], r"labels: expected integers \(4,\).*got \(3,\)"),
-        "labels in a column": (embeddings, labels[:, None], r"labels: expected integers \(4,\).*got \(4, 1\)"),
-        "labels as floats": (embeddings, labels.float(), r"labels: expected integers \(4,\).*got .*torch.float32"),
-        "a width": (torch.randn(4, 7), labels, r"expected \(N, 6\).*embedding_size.*got \(4, 7\)"),
-        "too high": (embeddings, labels + 1, "labels: expected 0 to 4 .*num_classes 5.*got 1 to 5"),
-        "negative": (embeddings, labels - 1, "labels: expected 0 to 4 .*num_classes 5.*got -1 to 3"),
-    }
-    if name == "none" and problem in ("a width", "too high", "negative"):
-        pytest.skip("takes any width and any labels")
-    return made[problem]
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        "no samples",
-        "one vector",
-        "other lengths",
-        "labels in a column",
-        "labels as floats",
-        "a width",
-        "too high",
-        "negative",
-    ],
-)
-def test_a_wrong_batch_is_named_and_leaves_nothing_behind(name, problem, tools, make):
-    keep, same = make(name), make(name)
-    embeddings, labels, message = wrong(name, problem)
-    for number, (rows, classes, _) in enumerate(tools.noisy_batches(6)):
-        if number % 3 == 0:
-            with pytest.raises(ValueError, match=f"filter: .*{message}"):
-                keep(embeddings, labels)
-        assert torch.equal(keep(rows, classes), same(rows, classes))

@@ -7,7 +7,6 @@ from synthetic import KEY
 from dml.report.results import Results
 from dml.report.sections import against_setting as drawn
 from dml.report.sections._rows import score_frame
-from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results
 
 STUDY = """
@@ -62,20 +61,3 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
             np.testing.assert_array_equal(line.get_xdata(), [4, 8, 16])
             np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
     assert _figure(results, "loss.bins", "test/fine/nmi") is None
-
-
-def test_methods_without_the_setting_are_level_lines(results):
-    figure = _figure(results, "loss.bins")
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [
-        f"{loss}, {positives} positives" for loss in ("triplet", "histogram") for positives in ("random", "easy")
-    ]
-    assert [handle.get_linestyle() for handle in figure.legends[0].legend_handles] == ["--", "--", "-", "-"]
-    for axes, size in zip(figure.axes[:3], (4, 8, 16), strict=True):
-        assert axes.get_title() == f"per class {size}"
-        level = [line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_ydata())]
-        assert len(level) == 2
-        for line in level:
-            np.testing.assert_allclose(line.get_ydata(), size + 0.1)
-    assert AgainstSetting().applies(results)
-    assert sum(1 for _ in AgainstSetting().content(results)) == 2

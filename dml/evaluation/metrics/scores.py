@@ -1,23 +1,84 @@
-"""The scores: of each query, of all pairs, and of a clustering. Each class is a part."""
+"""The scores: of each query, of all pairs, and of a clustering. Each class that states a version is a part."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from dml.evaluation.clustering import Contingency, SharedInformation, mutual_information
 from dml.evaluation.ranking import Hits
 
 
-class _AtK:
-    """A score of each query's k nearest.
+class Contingency(NamedTuple):
+    """Classes against clusters, without the empty cells and the empty clusters."""
 
-    Parameters
-    ----------
-    k : neighbours to look at, at least 1.
-    """
+    counts: np.ndarray  # int64 (c,): samples in each cell
+    rows: np.ndarray  # int64 (c,): the cell's class
+    columns: np.ndarray  # int64 (c,): the cell's cluster
+    classes: np.ndarray  # int64 (C,): samples in each class
+    clusters: np.ndarray  # int64 (K,): samples in each cluster
+
+
+def contingency(labels: np.ndarray, clusters: np.ndarray) -> Contingency:
+    """Count the samples in each class and cluster, given as int64 (n,) each."""
+    _, rows, classes = np.unique(labels, return_inverse=True, return_counts=True)
+    _, columns, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
+    cells, counts = np.unique(rows.reshape(-1) * len(sizes) + columns.reshape(-1), return_counts=True)
+    return Contingency(counts, cells // len(sizes), cells % len(sizes), classes, sizes)
+
+
+def entropy(sizes: np.ndarray) -> float:
+    """Entropy of a partition into parts of these sizes, in nats."""
+    share = sizes / sizes.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def mutual_information(table: Contingency) -> float:
+    """Mutual information of classes and clusters, in nats, at least 0."""
+    n = table.counts.sum()
+    ratio = np.log(table.counts) + np.log(n) - np.log(table.classes[table.rows]) - np.log(table.clusters[table.columns])
+    return max(0.0, float((table.counts / n * ratio).sum()))
+
+
+def mean_entropy(first: float, second: float, average: str) -> float:
+    """The mean of two entropies, by which mutual information is normalised. Raises ValueError."""
+    if average == "arithmetic":
+        return (first + second) / 2
+    if average == "geometric":
+        return float(np.sqrt(first * second))
+    raise ValueError(f"average: expected 'arithmetic' or 'geometric', got {average!r}")
+
+
+class SharedInformation(ABC):
+    """A score of a clustering into as many clusters as classes."""
+
+    own_clusters: ClassVar[bool] = False
+
+    def __init__(self, average: str = "arithmetic") -> None:
+        mean_entropy(1.0, 1.0, average)
+        self.average = average
+
+    def clusters(self, classes: int) -> int:
+        """Clusters that k-means looks for."""
+        return classes
+
+    def __call__(self, table: Contingency) -> float:
+        """1 if classes and clusters are the same partition, else 0 if there is only one class or one cluster."""
+        if len(table.counts) == len(table.classes) == len(table.clusters):
+            return 1.0
+        if 1 in (len(table.classes), len(table.clusters)):
+            return 0.0
+        return self._score(table, mean_entropy(entropy(table.classes), entropy(table.clusters), self.average))
+
+    @abstractmethod
+    def _score(self, table: Contingency, mean: float) -> float:
+        """The score of two partitions with this mean entropy. Each has at least two parts."""
+
+
+class _AtK:
+    """A score of each query's k nearest."""
 
     def __init__(self, k: int) -> None:
         if k < 1:
@@ -126,15 +187,9 @@ class Nmi(SharedInformation):
 class NmiPlus:
     """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
-    There are `over_clustering` times as many clusters as classes: 10 for Cars and CUB, 30 for Omniglot's languages.
-    A class that has several modes is not penalised for it.
-
-    NMI with `over_clustering` times as many clusters as classes.
-
-    Parameters
-    ----------
-    over_clustering : clusters for each class, at least 1.
-    average : `arithmetic` or `geometric`, the mean of the two entropies.
+    `over_clustering` is 10 for Cars and CUB, 30 for Omniglot's languages. Several modes of a class are not penalised.
+    `over_clustering`: clusters for each class, at least 1. `average`: `arithmetic` or `geometric`, the mean of the two
+    entropies.
     """
 
     version: ClassVar[int] = 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +16,7 @@ from dml.data.packing import Packed, of_vectors
 from dml.sweep.execution.cluster import in_workers
 from dml.training.data import TrialData, open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
-from dml.training.frozen.opening import is_complete
-from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe, stored_bytes
+from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe
 from dml.types import EvaluationSet, TrainingSpec, TrialSpec, Views
 
 NUMBERS = 50_000_000  # pixels of all images together: 200 MB; more images are reduced further
@@ -27,13 +25,7 @@ CHUNK = 1024  # images
 
 
 def pixels(packed: Packed, rows: np.ndarray, side: int, views: Views = "one") -> np.ndarray:
-    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image of all views.
-
-    Parameters
-    ----------
-    side : of the longer side after the reduction; less, if all vectors would have more than `NUMBERS` numbers.
-    views : `one`, or `mirror`: the mirror image of each is a second view.
-    """
+    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image."""
     height, width, channels = packed.images.shape[1:]
     most = max(SMALLEST, int((NUMBERS / (len(rows) * channels)) ** 0.5))
     scale = min(1.0, min(side, most) / max(height, width))
@@ -151,22 +143,6 @@ def _all_stored(study: Study, dataset: str) -> list[TrainingSpec]:
     return [*stored_trainings(study, dataset), *_of_each_view(study, audited_trainings(study, dataset))]
 
 
-def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], store: Path) -> int:
-    """Bytes of the features and activations of a dataset that are yet to be computed, as far as known.
-
-    Parameters
-    ----------
-    manifest : `height`, `width` and `channels` of its images, with `images` and `digest` if they are known.
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError : the backbone rejects its settings, or its file of weights is missing.
-    """
-    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in _all_stored(study, dataset)}
-    return sum(stored_bytes(spec, manifest) for name, spec in needed.items() if not is_complete(store / name))
-
-
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
     own = None if study.audit is None or audited_dataset(study) != dataset else study.audit.training()
@@ -179,16 +155,6 @@ def extract_all(
     """The folders of the features and activations that a study needs, by dataset and id; computed if they are missing.
 
     Those of its trials on them, and of the network that its section `audit` names.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError, OSError : as `dml.training.frozen.extraction.extract`.
-    ConnectionError : the cluster does not answer.
     """
     found: dict[str, dict[str, Path]] = {}
     for label in (dataset.label for dataset in study.datasets):

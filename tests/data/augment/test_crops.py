@@ -8,8 +8,7 @@ from torchvision.transforms.v2 import RandomResizedCrop as Reference
 from torchvision.transforms.v2 import functional as F
 
 from dml.data.augment import RandomResizedCrop, build
-from dml.data.augment._ops import random_crop_flip
-from dml.data.augment.random_resized_crop import each_resized_crop, resized_crop
+from dml.data.augment.pipelines import each_resized_crop, random_crop_flip, resized_crop
 
 
 @pytest.mark.parametrize(("name", "size"), [("crop224", 224), ("crop227", 227)])
@@ -29,19 +28,6 @@ def test_each_image_has_its_own_random_crop():
         assert len(found) == 1
         places.add(found[0])
     assert len(places) == 30
-
-
-def test_half_of_the_images_are_mirrored():
-    images = make_images(count=1000, height=4, width=4)
-    result = torch.stack(list(random_crop_flip(images, 4, seeded())))
-    mirrored = (result == images.flip(-1)).flatten(1).all(1)
-    assert (mirrored | (result == images).flatten(1).all(1)).all()
-    assert 430 < mirrored.sum() < 570
-
-
-def test_a_crop_larger_than_the_images_says_how_to_pack():
-    with pytest.raises(ValueError, match=r"crop of 227 x 227 needs.*got 100 x 300; pack them with `resize: 256`"):
-        build("crop227")(make_images(height=100, width=300), True, seeded())
 
 
 def test_none_resizes_only_where_a_size_is_asked_for():

@@ -65,21 +65,6 @@ def test_unverified_labels_are_marked(packed_table):
     assert list(splits.make(index, source)) == list(splits.COLUMNS)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (table(given="abbbccdx"), "row 9: given is 'x', which is no verified label.* Choices: a, b, c, d"),
-        (table(given="abbbccdc").assign(given=[*"abbbccd", ""]), "row 9: given is missing"),
-        (table(given="abbbcccc"), "no image was given the label 'd': 1 such"),
-        (table(coarse=list("xyxxyyyy")), "row 3: 'a' is in two coarse classes"),
-        (table().drop(columns=["fine", "given"]), "no column 'fine'"),
-    ],
-)
-def test_mistakes_in_a_table(packed_table, wrong, message):
-    with pytest.raises(DataError, match=message):
-        packed_table(wrong)
-
-
 GIVEN = pd.DataFrame({"index": [2, 0, 1], "noisy_fine": [0, 0, 50], "noisy_coarse": [3, 3, 3]})
 GIVEN = GIVEN.assign(clean_fine=[50, 0, 49], clean_coarse=[3, 3, 4])
 
@@ -107,15 +92,15 @@ def test_images_of_every_class_train_if_images_are_held_out():
     source = sources.build("cifar100", held_out="images", complete=False)
     index = pd.DataFrame({"fine": [0, 99, 0, 99], "coarse": [0, 19, 0, 19], "part": ["train", "train", "test", "test"]})
     assert source.roles(index).tolist() == ["train", "train", "seen", "seen"]
-    with pytest.raises(ValueError, match=r"held_out: 'half'. Choices: classes, images"):
+    with pytest.raises(ValueError, match=r"held_out: expected one of classes, images"):
         sources.build("cifar100", held_out="half")
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (GIVEN[:2], "expected each of 0 to 2 once, got 2 rows: 1 are missing, the first is 1"),
-        (GIVEN.assign(index=[0, 0, 1]), "1 are missing, the first is 2"),
+        (GIVEN[:2], "expected each of 0 to 2 once, got 2 rows"),
+        (GIVEN.assign(index=[0, 0, 1]), "once, got 3 rows"),
         (GIVEN.assign(noisy_fine=[0, 100, 0]), "index 0: noisy_fine is 100, which is no class: expected 0 to 99"),
         (GIVEN.assign(clean_fine=[49, 0, 50]), "index 1: clean_fine is 50, but .* 49: .* another order .2 of 3 differ"),
         (GIVEN.drop(columns="noisy_coarse"), "no column 'noisy_coarse'"),

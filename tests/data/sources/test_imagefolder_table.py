@@ -1,6 +1,5 @@
 """A user's own images in a table: its columns, its labels, its rows, and what is wrong with them."""
 
-import hashlib
 import re
 
 import pandas as pd
@@ -68,17 +67,6 @@ def test_splits_in_a_column(splits, roles, text, written, tmp_path):
     assert source.roles(packed_of(source, tmp_path).index).tolist() == roles.split()
 
 
-def test_seen_images_beside_a_validation_split(written, tmp_path):
-    columns = {"path": ["a.png", "b.png", "c.png", "d.png"], "fine": ["a", "b", "a", "a"]}
-    columns["split"] = ["train", "test", "seen", "val"]
-    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
-    assert source.roles(packed_of(source, tmp_path).index).tolist() == ["train", "test", "seen", "unused"]
-    columns["split"] = ["train", "seen", "train", "val"]
-    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
-    with pytest.raises(DataError, match=r"no class of seen trains: 1 \(b\)"):
-        source.download(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("label", "suffix"),
     [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
@@ -111,17 +99,6 @@ def test_labels_that_look_like_numbers_stay_apart(values, numbers, names, suffix
     assert index[f"{column}_name"].tolist() == names.split()
 
 
-def test_only_tables_that_were_read_otherwise_before_are_packed_again(written, tmp_path):
-    """Images were packed while `007` was read as 7: the line about names was not in the fingerprint then."""
-    root = written("0.png", "1.png")
-    for labels, again in ((["7", "8"], False), (["a", "007"], False), (["7.0", "8.0"], False), (["07", "8"], True)):
-        table = write_table(tmp_path, ".csv", {"path": ["0.png", "1.png"], "fine": labels})
-        files = [tmp_path / "root/0.png", tmp_path / "root/1.png", tmp_path / "table.csv"]
-        lines = [f"{path}|{path.stat().st_size, path.stat().st_mtime_ns}\n" for path in files]
-        before = hashlib.sha256("".join(lines).encode()).hexdigest()
-        assert (Imagefolder(root, table=table).fingerprint(tmp_path) != before) == again
-
-
 def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
     root = written("0.png", "1.png", "2.png")
     columns = {"path": ["0.png", "1.png", "2.png"], "fine": ["007", "7", "7"], "given": ["7", "007", "7"]}
@@ -137,8 +114,6 @@ def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
     [
         ({"path": ["x.png"]}, "no column 'fine'"),
         ({"file": ["x.png"], "label": [1]}, r"no column 'path'. Choices: file, label. .*\{path: file\}"),
-        ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
-        ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`settings: \{columns: \{camera: Camera\}\}`"),
         ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
         ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
         ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
@@ -151,19 +126,6 @@ def test_tables_that_are_wrong(columns, match, written, tmp_path):
     table = write_table(tmp_path, ".csv", columns)
     with pytest.raises(DataError, match=match):
         packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
-
-
-@pytest.mark.parametrize("on_corrupt", ["error", "skip"])
-@pytest.mark.parametrize(("absent", "named"), [(1, "0.png"), (5, r"0.png, 1.png, 2.png and 2 more")])
-def test_files_that_the_table_names_and_are_not_there(absent, named, on_corrupt, written, tmp_path):
-    paths = ["x.png", *(f"{number}.png" for number in range(absent))]
-    table = write_table(tmp_path, ".csv", {"path": paths, "fine": range(absent + 1)})
-    with pytest.raises(DataError) as raised:
-        packed_of(Imagefolder(written("x.png"), table=table), tmp_path, on_corrupt=on_corrupt)
-    assert str(raised.value) == (
-        f"imagefolder: {absent} of {absent + 1} files are missing: {named}. Paths are relative to root, which is "
-        f"{str(tmp_path / 'root')!r}"
-    )
 
 
 @pytest.mark.parametrize("path", ["../outside.png", "in/../../outside.png", ".."])

@@ -1,0 +1,103 @@
+"""What a study costs: the trials are counted as the plan counts them, and the time is that of earlier trials."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dml.config import Study
+from dml.sweep import cost as costs
+from dml.sweep.cost import Estimate, estimate
+from dml.sweep.plan import keys
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
+
+STUDY = {
+    "title": "x",
+    "datasets": [{"name": "digits", "train_on": "coarse"}],
+    "losses": ["triplet", "margin"],
+    "positives": ["random"],
+    "negatives": ["random"],
+    "seeds": [0, 1, 2],
+    "search": {"trials": 5},
+    "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
+    "name": "study",
+}
+STEP = 0.02  # seconds
+
+
+@pytest.fixture(autouse=True)
+def timed(monkeypatch):
+    """The trials whose steps were timed: a step takes `STEP` seconds, embedding an image 0.001."""
+    asked = []
+
+    def time_steps(spec, manifest, seconds, threads):
+        asked.append((spec, manifest))
+        return STEP, 0.001
+
+    monkeypatch.setattr(costs, "time_steps", time_steps)
+    monkeypatch.setattr(costs.cluster, "cpus", lambda: 2)
+    return asked
+
+
+def cost(tmp_path, **changes) -> Estimate:
+    study = Study(**{**STUDY, **changes})
+    return estimate(study, tmp_path / "data/study", tmp_path / "store", tmp_path / "results")
+
+
+def describe(*asked):
+    return {"packed": "p", "split": "s", "labels": json.dumps(asked)}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
+)
+def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
+
+    study = Study(
+        **{**STUDY, "search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
+    )
+    plan = Plan(study, TrialStore(tmp_path), describe)
+    found = cost(tmp_path, search=search, training={**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}})
+    assert found.trials == plan.total
+    assert (found.cells, found.confirming) == (2, 6)
+
+
+def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_path, timed):
+    pack(tmp_path)
+    found = cost(tmp_path)
+    evaluated = 1000 * costs.TESTED
+    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + costs.OVERHEAD)
+    assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
+    assert "random images" in found.basis
+
+
+def store_trial(tmp_path, packed="p", seconds=50.0, stop_at=None, **training):
+    """A finished trial of 100 steps, or of fewer."""
+    study = Study(**{**STUDY, "training": {**STUDY["training"], **training}})
+    cell = study.cells()[0]
+    spec = costs.spec_of(study, cell, {"digest": packed})
+    spec = replace(spec, training=replace(spec.training, stop_at=stop_at))
+    trials, key = TrialStore(tmp_path / "store"), keys.key(spec)
+    trials.begin(key, json.dumps(keys.record(spec)))
+    trials.write(key, Outcome(FINISHED, seconds=seconds))
+
+
+def pack(tmp_path):
+    root = tmp_path / "data/study"
+    root.mkdir(parents=True)
+    manifest = {"digest": "p", "height": 8, "width": 8, "channels": 1, "images": 1000, "decode": "eager"}
+    (root / "pack.json").write_text(json.dumps({"digits": manifest}))
+
+
+def test_similar_trials_of_the_store_are_taken_and_nothing_is_timed(tmp_path, timed):
+    pack(tmp_path)
+    store_trial(tmp_path, seconds=50.0)
+    store_trial(tmp_path, seconds=70.0, learning_rate=0.5)  # as fast as with another learning rate
+    store_trial(tmp_path, seconds=9e9, packed="other")
+    store_trial(tmp_path, seconds=9e9, batch={"classes": 2, "per_class": 64})
+    found = cost(tmp_path)
+    assert found.trial_seconds == pytest.approx(60.0 + costs.OVERHEAD)
+    assert timed == []
+    assert "2 similar trials" in found.basis
