@@ -32,6 +32,7 @@ import pandas as pd
 
 from dml import seeding
 from dml.data.sources._files import SourceDefaults
+from dml.data.sources.digits import bundled
 
 SIDE = 8  # pixels of a digit's image
 SIDES = (0.62, 0.68)  # of a drawn digit, as a share of the canvas's height
@@ -132,10 +133,8 @@ def _trains(tens: Any, units: Any) -> Any:
 
 def _halves() -> dict[str, list[np.ndarray]]:
     """The images that make pictures for `train` and `test`: float (n, 8, 8) of each digit, from 0 to 1."""
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    of_digits = [bunch.images[bunch.target == digit] / 16 for digit in range(10)]
+    images, digits = bundled()
+    of_digits = [images[digits == digit] / 16 for digit in range(10)]
     return {
         "train": [images[: len(images) // 2] for images in of_digits],
         "test": [images[len(images) // 2 :] for images in of_digits],
