@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -42,9 +41,7 @@ class Learner(Protocol):
 
 
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
-DEFAULT_NAME = "vectors"
 CHUNK = 1 << 20  # numbers in one temporary array
-SAFE = 2.0**-40, 2.0**40  # sums of squares of numbers in between are ordinary float32 numbers
 
 
 class Given(NamedTuple):
@@ -69,7 +66,7 @@ def check(vectors: Any, labels: Any) -> Given:
     """
     if isinstance(vectors, Mapping) and not vectors:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
-    named = dict(vectors) if isinstance(vectors, Mapping) else {DEFAULT_NAME: vectors}
+    named = dict(vectors) if isinstance(vectors, Mapping) else {"vectors": vectors}
     known = check_labels(labels)
     learners = {str(name): value for name, value in named.items() if callable(value)}
     for name, learner in learners.items():
@@ -135,7 +132,7 @@ def _labels(labels: Any) -> np.ndarray:
 
 
 def check_vectors(name: str, values: Any, n: int) -> Tensor:
-    """float32 (n, D), finite. Only directions count: very long and very short rows are multiplied by a power of two."""
+    """float32 (n, D), finite."""
     array = host_array(values, f"audit: {name!r}")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"audit: {name!r}: expected numbers (n, D), got {array.dtype} {array.shape}")
@@ -149,19 +146,7 @@ def check_vectors(name: str, values: Any, n: int) -> Tensor:
     bad = (~largest.isfinite()).numpy().nonzero()[0]
     if len(bad):
         raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
-    return _scaled(tensor, largest)
-
-
-def _scaled(tensor: Tensor, largest: Tensor) -> Tensor:
-    """Vectors (n, D) whose largest numbers (n,) are near 1 where they were extreme. Directions keep every bit."""
-    low, high = SAFE
-    rows = ((largest > 0) & ((largest < low) | (largest > high))).nonzero()[:, 0]
-    if not len(rows):
-        return tensor
-    exponent = torch.frexp(largest[rows]).exponent.clamp(-126, 126)
-    scaled = tensor.clone()  # the caller's own may be the argument
-    scaled[rows] = torch.ldexp(tensor[rows], -exponent[:, None])
-    return scaled
+    return tensor
 
 
 def _rows(rows: np.ndarray) -> str:
@@ -267,53 +252,35 @@ class Steps:
             self._progress(min(1.0, (self._done + share) / self._count), self._text)
 
 
-VERSION = 1  # of the files
 AGAIN = "run the audit again"
-BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-"""What reading a broken `.npz` raises."""
 
 
 def write(folder: Path, kind: str, content: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write `<kind>.json` and a Parquet file for each table. The JSON file comes last: without it nothing is saved."""
-    digests = {}
+    """Write a Parquet file for each table, and last `<kind>.json`: without it nothing is saved."""
     for name, table in tables.items():
         with files.replacing(folder / f"{name}.parquet") as temporary:
             table.to_parquet(temporary, index=False)
-        digests[name] = files.sha256(folder / f"{name}.parquet")
-    files.write_json(folder / f"{kind}.json", {**content, "saved": _mark(kind), "version": VERSION, "tables": digests})
+    files.write_json(folder / f"{kind}.json", {**content, "saved": f"{kind} of dml.audit"})
 
 
-def read(folder: Path, kind: str, tables: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """What `write` wrote.
+def read(folder: Path, kind: str) -> dict[str, Any]:
+    """The JSON content that `write` wrote.
 
     Raises
     ------
-    ValueError : a file is missing, is not of this kind or version, or a table is not the one that was saved.
+    ValueError : there is none, or it is not of this kind.
     """
-    path = folder / f"{kind}.json"
+    path, content = folder / f"{kind}.json", files.read_json(folder / f"{kind}.json")
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file: no {kind} was saved here")
-    content = files.read_json(path)
-    if not isinstance(content, dict) or content.get("saved") != _mark(kind):
-        raise ValueError(f"{path}: expected {_mark(kind)!r}, but the file is broken or of something else: {AGAIN}")
-    if content.get("version") != VERSION:
-        raise ValueError(f"{path}: expected version {VERSION}, got {content.get('version')!r}: {AGAIN}")
-    found = {}
-    for name in tables:
-        place = folder / f"{name}.parquet"
-        if not place.is_file():
-            raise ValueError(f"{place}: the file is missing, which {path.name} names: {AGAIN}")
-        if files.sha256(place) != content.get("tables", {}).get(name):
-            raise ValueError(f"{place}: the file is not the one that {path.name} was saved with: {AGAIN}")
-        found[name] = pd.read_parquet(place)
-    return content, found
+    if not isinstance(content, dict) or content.get("saved") != f"{kind} of dml.audit":
+        raise ValueError(
+            f"{path}: expected the {kind} of an audit, but the file is broken or of something else: {AGAIN}"
+        )
+    return content
 
 
 def labels(values: Any) -> np.ndarray:
     """Labels as an audit has them: int64 (n,) or strings (n,)."""
     array = np.asarray(values)
     return array.astype(np.int64) if array.dtype.kind in "iu" else array.astype(str)
-
-
-def _mark(kind: str) -> str:
-    return f"{kind} of dml.audit"

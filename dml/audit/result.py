@@ -115,9 +115,9 @@ class Audit:
         ------
         ValueError : there is none, or a file is broken, of something else, or of another audit.
         """
-        content, tables = inputs.read(Path(folder), "audit", ("audit", "duplicates"))
-        images, duplicates = tables["audit"], tables["duplicates"]
+        content = inputs.read(Path(folder), "audit")
         try:
+            images, duplicates = (pd.read_parquet(Path(folder, f"{name}.parquet")) for name in ("audit", "duplicates"))
             return cls(
                 **{name: inputs.labels(images[name]) for name in COLUMNS[:2]},
                 **{name: images[name].to_numpy(np.float64) for name in COLUMNS[2:]},
@@ -129,5 +129,5 @@ class Audit:
                 settings=content["settings"],
                 digest=content["digest"],
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OSError) as error:
             raise ValueError(f"{folder}: audit.json is broken ({error!r}): {inputs.AGAIN}") from error

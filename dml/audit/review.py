@@ -72,7 +72,7 @@ class ReviewPlan:
         ------
         ValueError : there is none, or the file is broken or of something else.
         """
-        content, _ = inputs.read(Path(folder), "plan")
+        content = inputs.read(Path(folder), "plan")
         try:
             rows, stratum, sizes = (np.array(content[name], dtype=np.int64) for name in PLANNED[:3])
             expected = np.array(content["expected"], dtype=np.float64)

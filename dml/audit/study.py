@@ -192,12 +192,12 @@ class AuditRun:
 def run_audit(
     study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
 ) -> AuditRun:
-    """Audit a study's labels. An interrupted audit resumes at the fold where it stopped.
+    """Audit a study's labels. Interrupted trainings resume.
 
     Parameters
     ----------
     data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : features are in its folder `features`, finished folds in `audits/<study>`.
+    store : features are in its folder `features`, trained networks in `audits/<study>`.
     asking : the folder with what a person asked and answered (`dml.audit.study`).
 
     Raises
@@ -219,7 +219,6 @@ def run_audit(
     found = audit.audit(
         vectors if trained is None else {**vectors, TRAINED: trained},
         images.labels,
-        folder=folder,
         progress=_progress(study.name, report),
     )
     if trained is not None:

@@ -26,9 +26,9 @@ def audit(
         typer.Option("--review-size", metavar="N", help="Images that a person is asked to look at.", min=2),
     ] = None,
 ) -> None:
-    """Find labels of a study's images that are probably wrong. An interrupted audit resumes.
+    """Find labels of a study's images that are probably wrong.
 
-    Trains networks only if the study's section audit asks for them (trained).
+    Trains networks only if the study's section audit asks for them (trained); their training resumes.
 
     Writes audit/STUDY/index.html: the suspects, and images to look at. The page saves your answers as a CSV; --review
     takes it in: how many labels are wrong, with an interval, and label files to train with.

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import shutil
 import time
@@ -48,10 +47,6 @@ TIMED = 8  # images whose features are timed, after as many that warm up
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
-
-
-class Slow(ValueError):
-    """Features would take longer than they may."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +138,6 @@ def collect(
     columns: Mapping[str, str] | None = None,
     mirror: bool | None = None,
     report: Report = print,
-    limit: float = math.inf,
 ) -> Collection:
     """Read a place, and compute the features that are not there yet, after saying how long that takes.
 
@@ -154,11 +148,9 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
-    limit : seconds that features of a network may take; beyond, small images are compared by their pixels only.
 
     Raises
     ------
-    Slow : features of photographs would take longer than `limit`.
     DataError, ValueError : nothing can be read there, or not as said.
     """
     kind, options = source_of(place, labels, root, columns)
@@ -171,7 +163,7 @@ def collect(
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
-        return _images(place, source, options, unlabelled, mirror, report, limit)
+        return _images(place, source, options, unlabelled, mirror, report)
 
 
 def source_of(
@@ -218,7 +210,6 @@ def _images(
     unlabelled: bool,
     mirror: bool | None,
     report: Report,
-    limit: float,
 ) -> Collection:
     count, small = _glance(source, place)
     try:
@@ -234,16 +225,11 @@ def _images(
     if missing:
         assert training is not None
         seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1) + 5
-        text = f"features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
-        if seconds > limit and not small:
-            raise Slow(text)
-        if seconds > limit:
-            each, missing = [], []
-        else:
-            report(
-                f"{counted(count, 'image')}: {text}{', with those of mirror images' if len(missing) > 1 else ''} "
-                f"(they are kept in {files.cache()}, for dml audit, search and new too)"
-            )
+        report(
+            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
+            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for dml "
+            "audit and search too)"
+        )
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
         progress = _progress(report)

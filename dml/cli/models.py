@@ -26,7 +26,6 @@ from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 
 DESCRIPTION = "model.json"
-SHOWN = 5
 NOTHING = f"{{text}}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
 
 
@@ -35,8 +34,8 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
     Parameters
     ----------
-    text : a trial's folder or its `model` folder, the first digits of a trial's key, a study (the best seed of its best
-        cell with labels as given), or the URI of a model in MLflow.
+    text : a trial's folder or its `model` folder, a study (the best seed of its best cell with labels as
+        given), or the URI of a model in MLflow.
     dataset : of a study; None: its only one.
     noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
 
@@ -52,14 +51,7 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     elif (here := model_folder_of(Path(text))) is not None:
         folder = here
     else:
-        project = _project_with(text)
-        if text == Path(text).name and (project.results / text / "trials.parquet").is_file():
-            return _of_study(project, text, dataset, noise)  # also where a folder of images has the study's name
-        if Path(text).is_dir():
-            raise ValueError(NOTHING.format(text=text))
-        if text in project.names():
-            raise ValueError(f"study {text!r} has no results here: run it with `dml run {text}`")
-        folder = _of_key(project, text)
+        return _of_study(_project_with(text), text, dataset, noise)  # also where a folder of images has its name
     if dataset is not None or noise is not None:
         raise ValueError(f"{text}: is one model: --dataset and --noise choose among those of a study")
     return folder
@@ -71,13 +63,13 @@ def model_folder_of(folder: Path) -> Path | None:
 
 
 def _project_with(text: str) -> Project:
-    """The project, in which studies and keys are found."""
+    """The project, in which studies are found."""
     try:
         return find_project()
     except ValueError as error:
         if Path(text).is_dir():
             raise ValueError(NOTHING.format(text=text)) from None
-        raise ValueError(f"{text}: no such folder. Studies and keys are found in a project only; {error}") from None
+        raise ValueError(f"{text}: no such folder. Studies are found in a project only; {error}") from None
 
 
 @contextmanager
@@ -101,8 +93,19 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
     """
     import pandas as pd
 
+    from dml.discovery import suggestion
     from dml.sweep.store.init_from import cells_for_use, validation_scores
 
+    tables = {path.parent.name for path in project.results.glob("*/trials.parquet")}
+    if study not in tables:
+        if Path(study).is_dir():
+            raise ValueError(NOTHING.format(text=study))
+        if study in project.names():
+            raise ValueError(f"study {study!r} has no results here: run it with `dml run {study}`")
+        raise ValueError(
+            f"{study!r}: expected a trial's folder, a model of MLflow (models:/...), or a study with "
+            f"results{suggestion(study, sorted(tables))}"
+        )
     trials = cells_for_use(pd.read_parquet(project.results / study / "trials.parquet"), study, dataset, noise)
     confirmed, order = trials[trials["phase"] == "confirm"], validation_scores(trials)
     if order.empty:
@@ -117,25 +120,6 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
     raise ValueError(
         f"study {study!r}: none of its {len(confirmed)} confirmed trials with these labels has a model in "
         f"{project.store / 'trials'}. Published trials have none: `DML_SNAPSHOTS=off dml run {study}` trains them here"
-    )
-
-
-def _of_key(project: Project, digits: str) -> Path:
-    from dml.discovery import suggestion
-
-    folders = sorted((project.store / "trials").glob(f"{digits}*")) if digits.isalnum() else []
-    with_model = [folder / "model" for folder in folders if (folder / "model" / DESCRIPTION).is_file()]
-    if len(with_model) == 1:
-        return with_model[0]
-    if with_model:
-        shown = ", ".join(folder.parent.name[: len(digits) + 6] for folder in with_model[:SHOWN])
-        raise ValueError(f"{digits}: {len(with_model)} trials begin with this: {shown}; give more digits")
-    if folders:
-        raise ValueError(f"{folders[0].name}: this trial has no model: only confirmed trials that finished have one")
-    studies = sorted(path.parent.name for path in project.results.glob("*/trials.parquet"))
-    raise ValueError(
-        f"{digits!r}: expected a trial's folder, digits of its key, a model of MLflow (models:/...), or a study with "
-        f"results{suggestion(digits, studies)}"
     )
 
 

@@ -25,17 +25,16 @@ from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
-from dml.report.page.blocks import Block, Drawing, Folded
+from dml.report.page.blocks import Block, Drawing
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
-from dml.report.sections import Section, SilentSection
+from dml.report.sections import Section
 
 STUDY = (
     "effects_of_choices",
     "winners",
-    "precision",
     "untrained",
     "against_setting",
     "planes",
@@ -53,7 +52,7 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
 
 COMPARING = (
-    *("effects_of_choices", "winners", "precision", "untrained", "against_setting", "reference_values"),
+    *("effects_of_choices", "winners", "untrained", "against_setting", "reference_values"),
     *("claims", "all_results"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
@@ -89,20 +88,13 @@ def study_page(results: Results, root: Path) -> Page:
     found = sections_of(results)
     key = next((name for name in KEY_FIGURE if name in found), None)
     sections, figure, tuning = [], None, mark(study)
-    silent: dict[str, list[Folded]] = {}
     for name, section in found.items():
         blocks = section.content(results)
-        if isinstance(section, SilentSection) and (why := section.silent(results)):
-            silent.setdefault(why, []).append(Folded(section.title, tuple(blocks)))
-            continue
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
-    if silent:
-        lines = [Folded(f"{', '.join(f.title for f in folds)}: {why}", tuple(folds)) for why, folds in silent.items()]
-        sections.append(PageSection("undecided", say("undecided"), assets.save(lines), tuning))
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")

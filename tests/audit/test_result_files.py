@@ -24,23 +24,11 @@ def test_an_audit_is_the_same_after_it_was_saved(found, saved):
 
 
 @pytest.mark.parametrize("name", ["audit", "plan"])
-def test_another_version_and_a_missing_key(saved, name):
-    kind = {"audit": audit.Audit, "plan": audit.ReviewPlan}[name]
-    path = saved / f"{name}.json"
-    text = path.read_text()
-    path.write_text(text.replace('"version": 1', '"version": 99'))
-    with pytest.raises(ValueError, match="expected version 1, got 99"):
-        kind.load(saved)
-    path.write_text(text.replace('"digest"', '"gone"'))
+def test_a_file_that_is_missing_or_lacks_a_key(saved, name):
+    kind, path = {"audit": audit.Audit, "plan": audit.ReviewPlan}[name], saved / f"{name}.json"
+    path.write_text(path.read_text().replace('"digest"', '"gone"'))
     with pytest.raises(ValueError, match=rf"{name}\.json.*broken .*'digest'"):
         kind.load(saved)
-
-
-def test_a_table_that_is_missing_or_was_changed(saved):
-    table = pd.read_parquet(saved / "audit.parquet")
-    table.assign(score=0.0).to_parquet(saved / "audit.parquet")
-    with pytest.raises(ValueError, match=r"audit\.parquet: the file is not the one that audit\.json was saved with"):
-        audit.Audit.load(saved)
-    (saved / "audit.parquet").unlink()
-    with pytest.raises(ValueError, match=r"audit\.parquet: the file is missing"):
-        audit.Audit.load(saved)
+    path.unlink()
+    with pytest.raises(ValueError, match=rf"{name}\.json: there is no such file"):
+        kind.load(saved)

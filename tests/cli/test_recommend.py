@@ -17,10 +17,10 @@ def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, sw
     )
     assert "best     triplet, easy + random    69.5 " in done.out
     assert "loss.margin              0.2" in done.out
-    assert "interpolated linearly between 0% (75%) and 40% (25%)" in done.out
+    assert "10% was not measured: this is what holds at 0%" in done.out
     assert done.out.endswith("  dml refit tiny --rate 0.1\n")
     content = json.loads((swept / "best.json").read_text())
-    assert content["measured"] == {"0": 0.75, "0.4": 0.25}
+    assert content["level"] == 0.0
     assert content["methods"][0]["verdict"] == "best"
     assert content["commands"] == ["dml refit tiny --rate 0.1"]
 
@@ -35,7 +35,7 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
             write_json(swept / "audit/tiny/summary.json", audit)
         done = dml("recommend", NAME, "--json", "best.json")
         content = json.loads((swept / "best.json").read_text())
-        assert (content["measured"], content["methods"][0]["cell"]) == ({"0": 1.0}, BEST)
+        assert (content["level"], content["methods"][0]["cell"]) == (0.0, BEST)
         assert content["rate"] == (None if audit is None else audit.get("review", {"rate": 0.3})["rate"])
         assert done.out.endswith("  dml refit tiny\n")
     dml("recommend", NAME, "--noise", "uniform-0.4", "--json", "best.json")

@@ -161,7 +161,7 @@ def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
 
     found = picture_of(where, study)
     first, *others = found.runs
-    assert (first.kind, first.datasets, first.model.key) == ("study", {"digits": "d1"}, key)
+    assert (first.kind, first.tags["dml.data.digits"], first.model.key) == ("study", "d1", key)
     assert set(first.files) == {"trials.parquet", "summary.json", "study.yaml", "report/toys.html"}
     assert (first.metrics["seconds"], first.tags["dml.git_commit"]) == (7.5, "abc")
     champions = {run.model.key: run for run in others if run.kind == "champion"}

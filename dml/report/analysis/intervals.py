@@ -211,25 +211,21 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
 def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
     """`summary_of` a cell's score, with the interval that `covers_of` names."""
     row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
-    return with_estimate(row, of_score(results, key, {name: 1.0}), f"{prefix} ")
+    return with_estimate(row, of_score(results, key, name), f"{prefix} ")
 
 
-def of_score(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
-    """`of_weights`, cut at the bounds of a score."""
-    found = of_weights(results, key, weights)
+def of_score(results: Results, key: str, cell: str) -> Estimate | None:
+    """A cell's mean score with `of_weights`' interval, cut at the bounds of a score."""
+    found = of_weights(results, key, {cell: 1.0})
     low, high = SCORE
     if found is None or not low <= found.mean <= high:
         return found
     return found._replace(low=max(found.low, low), high=min(found.high, high))
 
 
-def of_difference(
-    results: Results, key: str, first: Mapping[str, float], second: Mapping[str, float]
-) -> Estimate | None:
-    """The mean difference of two methods, paired by seed and class; None as in `of_weights`."""
-    return of_weights(
-        results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}}
-    )
+def of_difference(results: Results, key: str, first: str, second: str) -> Estimate | None:
+    """The mean difference of two cells, paired by seed and class; None as in `of_weights`."""
+    return of_weights(results, key, {first: 1.0, second: -1.0})
 
 
 def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:

@@ -34,8 +34,8 @@ import pandas as pd
 from scipy import special
 
 from dml import statistics
-from dml.report.analysis.intervals import of_difference, of_score, summary_of, with_estimate
-from dml.report.analysis.selection import Mix, best_of, mixed, validations
+from dml.report.analysis.intervals import of_difference, of_score, search_terms, summary_of, with_estimate
+from dml.report.analysis.selection import best_of, validations
 from dml.report.labels import is_topline
 from dml.report.results import Results, once
 from dml.seeding import numpy_generator
@@ -180,34 +180,21 @@ def against_winner(
     return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
 
 
-def compared(
-    results: Results, key: str, mixes: Mapping[str, Mix], validation: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
-    """`against_winner` with the intervals and p that `covered` decides on: what pages and recipes show.
-
-    Parameters
-    ----------
-    mixes : the cells of each method, by the name that the rows give it.
-    """
+def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str, Any]]:
+    """`against_winner` of some cells with the intervals and p that `covers` names: what pages and recipes show."""
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
-        best = mixes[row["winner"]]
-        row = with_estimate(row, of_score(results, key, best), "winner ")
-        own = of_difference(results, key, best, mixes[row["other"]]) if row["other"] else None
-        return with_estimate(row, own)
+        row = with_estimate(row, of_score(results, key, row["winner"]), "winner ")
+        return with_estimate(row, of_difference(results, key, row["winner"], row["other"]) if row["other"] else None)
 
-    scores = {name: mixed(results, mix, key) for name, mix in mixes.items()}
-    return against_winner(scores, validation, covering, results.overlap)
+    scores = {name: results.values(name, key) for name in cells}
+    choosing = validations(results, [name for name in cells if len(scores[name])])
+    return against_winner(scores, choosing, covering, results.overlap)
 
 
 def is_worse(row: Mapping[str, Any]) -> bool:
     """Whether the other method of a row of `against_winner` is significantly worse than the winner."""
     return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
-
-
-def is_better(row: Mapping[str, Any]) -> bool:
-    """Whether it is significantly better, as a closed form may be, which is never chosen."""
-    return bool(row["p adjusted"] < LEVEL and row["difference"] < 0)
 
 
 @once
@@ -220,12 +207,37 @@ def versus_winner(results: Results) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for group in results.comparisons:
-        key = results.objective(group[0])
-        mixes = {name: {name: 1.0} for name in results.rivals(*group)}
-        choosing = validations(results, [name for name in mixes if len(results.values(name, key))])
         condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
-        rows += [condition | row for row in compared(results, key, mixes, choosing)]
+        rows += [condition | row for row in compared(results, results.objective(group[0]), results.rivals(*group))]
     return pd.DataFrame(rows)
+
+
+POWER = 0.8
+
+
+def detectable(results: Results) -> float | None:
+    """The true difference from the winner, in points, that the tests find with a chance of 80%; None: not known.
+
+    The spread of differences is pooled over all pairs of methods and all conditions, the correction Bonferroni's.
+    """
+    squares = freedom = searches = 0.0
+    for dataset, noise, rate in (one for one in results.comparisons if not is_topline(one[1])):
+        key, names = results.objective(dataset), results.rivals(dataset, noise, rate)
+        scores = pd.DataFrame({name: results.values(name, key) for name in names if len(results.values(name, key))})
+        scores = scores.loc[:, scores.std() > 0].dropna()
+        seeds, methods = scores.shape
+        if seeds > 1 and methods > 1:
+            rest = scores.sub(scores.mean(axis=1), axis=0)
+            squares += 2 * float(((rest - rest.mean()).to_numpy() ** 2).sum())
+            own = (seeds - 1) * (methods - 1)
+            terms = search_terms(results, dict.fromkeys(scores, 1.0), key)
+            freedom, searches = freedom + own, searches + own * 2 * sum(term.variance for term in terms) / methods
+    if not squares:
+        return None
+    tests = max(len(results.rivals(*one)) for one in results.comparisons if not is_topline(one[1])) - 1
+    further = searches / freedom + results.overlap * squares / freedom
+    spread = (squares / freedom) ** 0.5
+    return statistics.detectable(spread, len(results.study.blocks), LEVEL / max(tests, 1), POWER, further)
 
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below

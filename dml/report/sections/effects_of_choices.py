@@ -13,7 +13,6 @@ from dml.counting import counted
 from dml.report import figures
 from dml.report.analysis.factorial import Crossed, Effect, crossed, pooled_effects
 from dml.report.analysis.intervals import CORRECTED, over
-from dml.report.analysis.precision import too_few_seeds
 from dml.report.labels import Texts, joined, readable, score_label
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Column, Drawing, Table, folded
@@ -72,10 +71,6 @@ class EffectsOfChoices:
     def applies(self, results: Results) -> bool:
         """At least two of loss, positives and negatives are crossed."""
         return not results.confirmed.empty and bool(crossed(results))
-
-    def silent(self, results: Results) -> str:
-        """Too few seeds for a difference as large as any."""
-        return too_few_seeds(results)
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """For each dataset and noise model a figure of effects and their table.

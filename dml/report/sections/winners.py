@@ -16,7 +16,7 @@ from dml.config.for_use import one_search
 from dml.report import figures
 from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import coverage, over
-from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
+from dml.report.analysis.paired import LEVEL, detectable, is_worse, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
 from dml.report.best_methods import drawn_cells
@@ -178,6 +178,8 @@ def winners(results: Results) -> Table | None:
         parts.append(say("covers", covers=coverage(results, [results.objective(results.conditions[0][0])])))
         if one := one_search(results.study):
             parts.append(say("one_search", one=one))
+    if rivals and several and (points := detectable(results)) is not None:
+        parts.append(say("detectable", points=percent(points)))
     if rivals and several:
         columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
