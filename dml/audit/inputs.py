@@ -27,16 +27,7 @@ class Learner(Protocol):
     digest: str  # of all that decides the vectors beside the labels: images, settings, versions
 
     def __call__(self, observed: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """For each array of labels, the vectors that are learned from these labels only.
-
-        Parameters
-        ----------
-        observed : each int64 (n,): classes from 0 to K - 1, or -1: the image's label is held out. One for each fold.
-
-        Returns
-        -------
-        Floats (n, D) of all n images, as many arrays as `observed` has. They may be mapped files.
-        """
+        """For each array of labels, the vectors that are learned from these labels only."""
         ...
 
 

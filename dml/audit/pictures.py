@@ -200,12 +200,7 @@ def _uri(image: Image.Image, kind: str, **settings: int) -> str:
 
 
 def _load(images: Images, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each image, checked.
-
-    Raises
-    ------
-    ValueError : `images` returns something else than uint8 (m, H, W, 1 or 3).
-    """
+    """Each image, checked."""
     for start in range(0, len(rows), LOADED):
         part = rows[start : start + LOADED]
         pixels = np.asarray(images(part))

@@ -166,13 +166,7 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
 def _interval(
     rate: float, sizes: np.ndarray, expected: np.ndarray, wrong: np.ndarray, looks: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """Wilson's interval at the number of simple random looks that would have the estimate's variance.
-
-    Parameters
-    ----------
-    rate : the estimate for these strata.
-    sizes, expected, wrong, looks : (H,) of strata with at least one look.
-    """
+    """Wilson's interval at the number of simple random looks that would have the estimate's variance."""
     if (looks == sizes).all():
         return rate, rate
     presumed = np.maximum(expected, rate) if rate <= 0.5 else np.clip(expected, 0.5, rate)

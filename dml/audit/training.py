@@ -188,13 +188,7 @@ class TrainedVectors:
         self._used: set[str] = set()
 
     def __call__(self, observed: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The embeddings of all images for each array of labels, float32 (n, D), mapped from files.
-
-        Raises
-        ------
-        TrainingError : a loss or an embedding is not finite.
-        ConnectionError : the cluster does not answer.
-        """
+        """The embeddings of all images for each array of labels, float32 (n, D), mapped from files."""
         works = [self._prepared(labels) for labels in observed]
         self._used |= {work.folder.name for work in works}
         missing = [work for work in works if not work.embeddings.is_file()]
@@ -249,10 +243,7 @@ class TrainedVectors:
 
 
 def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
-    """The trial of a cell on some labels: no noise is added, and nothing is evaluated.
-
-    The digest of the images is also of the labels that come with them, verified ones too, but they decide no number.
-    """
+    """The trial of a cell on some labels: no noise is added, and nothing is evaluated."""
     digests = {"packed": found.packed.manifest["digest"], "split": "audit", "labels": "audit"}
     spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests)
     spec = specs.with_rate(spec, lambda _: cell.rate)  # what an audit is to estimate is not known yet

@@ -61,10 +61,6 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     Parameters
     ----------
     runs : they run next, so that a cluster has to answer.
-
-    Raises
-    ------
-    ValueError : a study cannot run, as `dml.sweep.inputs.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
     from dml.config.for_use import budget_text, explained, one_search
@@ -128,10 +124,6 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     Parameters
     ----------
     seconds : to spend on timing.
-
-    Raises
-    ------
-    ValueError : the study cannot run: a file that it names is missing, or it does not fit its images.
     """
     from dml.config import check_data, check_files, load_study
     from dml.files import read_json

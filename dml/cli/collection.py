@@ -97,12 +97,7 @@ class Collection:
         return free.Free(free.Candidate(next(iter(self.features)), free.NO_PROJECTION, self.views), None, {})
 
     def queries(self, places: Sequence[str]) -> tuple[Sequence[Path | str], dict[str, np.ndarray]]:
-        """What to search with, and the same features of it: images; or rows of vectors, or a file of other vectors.
-
-        Raises
-        ------
-        ValueError : there are no images, no such row, or vectors of another length; or as `free.features_of`.
-        """
+        """What to search with, and the same features of it: images; or rows of vectors, or a file of other vectors."""
         if self.paths is not None:
             paths = image_files(map(Path, places))
             return paths, {name: _features(name, paths, self.how, self.views) for name in self.features}
@@ -148,10 +143,6 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
-
-    Raises
-    ------
-    DataError, ValueError : nothing can be read there, or not as said.
     """
     kind, options = source_of(place, labels, root, columns)
     if kind == "features":

@@ -38,10 +38,6 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
         given), or the URI of a model in MLflow.
     dataset : of a study; None: its only one.
     noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
-
-    Raises
-    ------
-    ValueError : there is no such model, or it must be said which one of a study; with the choices.
     """
     from dml.tracking.connection import is_model_uri, model_folder
 
@@ -87,10 +83,7 @@ def _tracking() -> Iterator[str | None]:
 
 
 def _of_study(project: Project, study: str, dataset: str | None, noise: str | None) -> Path:
-    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score).
-
-    Of several class splits that of the first with a model: scores on other classes do not compare.
-    """
+    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score)."""
     import pandas as pd
 
     from dml.discovery import suggestion
@@ -151,12 +144,7 @@ class Embedded(NamedTuple):
 
 
 def image_files(places: Iterable[Path]) -> list[Path]:
-    """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder.
-
-    Raises
-    ------
-    ValueError : a place does not exist, there are no images, or the name of one is not UTF-8.
-    """
+    """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder."""
     places, found = list(places), []
     for place in places:
         if not place.exists():
@@ -177,10 +165,6 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
     ----------
     model : the folder of a trained model.
     skip_corrupt : leave out files that cannot be decoded, and print how many.
-
-    Raises
-    ------
-    ValueError : a file cannot be decoded, or the model does not take images.
     """
     embedder = TrainedEmbedder(model)
     described = read_json(model / "model.json") or {}
@@ -227,12 +211,7 @@ def embed_rows(model: Path, place: Path) -> Embedded:
 
 
 def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
-    """Embed the vectors of one file: float32 (N, D).
-
-    Raises
-    ------
-    ValueError : no file of vectors, or several; or vectors of another size than the model takes, infinity or NaN.
-    """
+    """Embed the vectors of one file: float32 (N, D)."""
     embedder = TrainedEmbedder(model)
     (size,), (path, *others) = embedder.shape, places
     if others or path.suffix.lower() not in FILES:

@@ -89,12 +89,7 @@ def recommend(
 def find_recommendation(
     project: Project, study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None
 ) -> tuple[Recommendation, str, Results]:
-    """A study's recommendation, where its rate is from, and the results that it is made of.
-
-    Raises
-    ------
-    ValueError : the study does not exist or has no results, or a name must be chosen.
-    """
+    """A study's recommendation, where its rate is from, and the results that it is made of."""
     check_name(project, study)
     if not any((folder / study).is_dir() for folder in (project.results, project.snapshots)):
         raise ValueError(f"study {study!r} has no finished trials. Run it: dml run {study}")

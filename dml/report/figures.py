@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from dml.report.labels import readable
+from dml.report.labels import Texts, readable
 from dml.report.methods import Method
 from dml.report.results import Results
 
@@ -139,32 +139,18 @@ def grid_of(figure: Figure, number: int, rows: int, columns: int, **shared: Any)
     grid = figure.subplots(rows, columns, squeeze=False, **shared)
     for axes in grid.flat[number:]:
         axes.set_axis_off()
+    for axes in grid.flat[max(0, number - columns) : number]:  # the lowest panel of each column
+        axes.tick_params(labelbottom=True)
     return grid
 
 
-def arrange(
-    figure: Figure,
-    shape: tuple[int, int],
-    left: float,
-    right: float,
-    top: float,
-    bottom: float,
-    gaps: tuple[float, float] = (0.0, 0.0),
-) -> None:
-    """Fix where a grid of panels is. To find room, a layout engine measures each label twice, a seventh of a report.
-
-    Parameters
-    ----------
-    shape : rows and columns.
-    left, right, top, bottom : margins in inches.
-    gaps : inches between columns, and between rows.
-    """
-    (width, height), (rows, columns) = figure.get_size_inches(), shape
-    across = (width - left - right - (columns - 1) * gaps[0]) / columns
-    down = (height - top - bottom - (rows - 1) * gaps[1]) / rows
-    figure.subplots_adjust(
-        left / width, bottom / height, 1 - right / width, 1 - top / height, gaps[0] / across, gaps[1] / down
-    )
+def legend(figure: Figure, lines: Mapping[str, tuple[str, str, str]]) -> None:
+    """A legend above the panels, if there are several lines: colour, marker and dashes by label."""
+    axes = figure.axes[0]
+    handles = [axes.plot([], [], dash, color=c, marker=m, label=label)[0] for label, (c, m, dash) in lines.items()]
+    columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.068 * max(map(len, lines)))))
+    if len(handles) > 1:
+        figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
 
 
 def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
@@ -280,3 +266,28 @@ def short_label(results: Results, method: Method) -> str:
     parts = [texts[axis] for axis in several if texts[axis]]
     parts += [method.variant] if method.variant else []
     return ", ".join(parts) or method.label
+
+
+say = Texts(__file__)
+
+MANY = 40  # methods; of more, figures draw only the best
+BEST = 8  # of them
+
+
+def drawn_cells(results: Results, names: Sequence[str], key: str, bare: bool = False) -> tuple[list[str], str]:
+    """The cells that a figure draws, and what its caption adds if it leaves out those of the lowest mean scores.
+
+    Parameters
+    ----------
+    key : the score.
+    bare : methods that differ only in settings that vary, or in a filter, count as one.
+    """
+    means: dict[Method, list[float]] = {}
+    methods = {name: results.methods[name].bare if bare else results.methods[name] for name in names}
+    for name, method in methods.items():
+        means.setdefault(method, []).extend(results.values(name, key))
+    if len(means) <= MANY:
+        return list(names), ""
+    scored = [method for method, scores in means.items() if scores]
+    best = sorted(scored, key=lambda method: -float(np.mean(means[method])))[:BEST]
+    return [name for name in names if methods[name] in best], " " + say("only", number=len(best))

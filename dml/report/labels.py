@@ -121,12 +121,7 @@ class Texts:
         return yaml.safe_load(self.file.read_text(encoding="utf-8"))
 
     def __call__(self, name: str, /, **values: object) -> str:
-        """A text with its placeholders filled.
-
-        Raises
-        ------
-        KeyError : a name that the file does not have, or a placeholder without a value.
-        """
+        """A text with its placeholders filled."""
         return self.named[name].format(**values)
 
 

@@ -115,10 +115,6 @@ def recommend(
         noise.
     score : a metric, or the key of a score; None: the study's objective.
     wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
-
-    Raises
-    ------
-    ValueError : a rate outside 0 to 1, no results, or a name that is unknown or must be chosen; with the choices.
     """
     if rate is not None and not (math.isfinite(rate) and 0 <= rate < 1):
         near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
@@ -300,12 +296,7 @@ def trains(results: Results, cell: str) -> bool:
 
 
 def best_free(found: Recommendation, results: Results) -> Rival:
-    """The best of the methods that train nothing.
-
-    Raises
-    ------
-    ValueError : the study has none.
-    """
+    """The best of the methods that train nothing."""
     free = [rival for rival in found.methods if not trains(results, rival.cell)]
     if not free:
         raise ValueError(say("no_free", study=found.study))

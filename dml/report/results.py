@@ -296,10 +296,7 @@ class Results:
         return {}
 
     def _is_blind(self, key: str) -> bool:
-        """Whether a metric with its own number of clusters is the same in all trials of each dataset, of two or more.
-
-        With at least as many clusters as images, each image is its own cluster.
-        """
+        """Whether a metric with its own number of clusters is the same in all trials of each dataset."""
         name = metric_of(key)
         part = metrics.build(name) if name in self.study.evaluation.metrics else None
         if not isinstance(part, ClusteringMetric) or not part.own_clusters:

@@ -155,12 +155,7 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
 
 
 def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score.
-
-    Parameters
-    ----------
-    metrics : of cells whose scores compare.
-    """
+    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
     means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
     return best_of(validations(results, means) or means) if means else ""
 

@@ -184,10 +184,6 @@ def build(
     out : its files are replaced by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are
         claims and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). Files
         of others stay. If an error is raised, nothing changes.
-
-    Raises
-    ------
-    ValueError : two studies share a name; `reference_values` names no row; a file of others is in the way in `out`.
     """
     sources = {source.name: source for source in (s if isinstance(s, Source) else Source.of(s) for s in studies)}
     if len(sources) < len(studies):

@@ -137,11 +137,6 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     results : contains `trials.parquet` and `summary.json`.
     root : contains the snapshots of all studies.
     arrays : what its figures of embeddings are drawn from, see `dml.snapshots.folder`.
-
-    Raises
-    ------
-    ValueError : a trial failed or is missing, the code was not committed when the study ran, the snapshot would be
-        larger than `LARGEST`, or its folder has other files.
     """
     check_ran(study, results)
     snapshot = Snapshot(root / study.name)

@@ -119,11 +119,6 @@ def ui_address(study: str, server: str | None = None, uri: str | None = None) ->
     study : its name.
     server : the UI's address; None: MLflow's backend if it is a server, otherwise that of `mlflow ui`.
     uri : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory.
-
-    Raises
-    ------
-    ValueError : the study has no run in MLflow; the message lists those that have one.
-    ConnectionError : as of `ui_addresses`.
     """
     found = ui_addresses(server, uri)
     if study not in found:
@@ -133,12 +128,7 @@ def ui_address(study: str, server: str | None = None, uri: str | None = None) ->
 
 
 def ui_addresses(server: str | None = None, uri: str | None = None) -> dict[str, str]:
-    """The address of `ui_address` for each study that was tracked, the latest first.
-
-    Raises
-    ------
-    ConnectionError : MLflow's backend does not answer, or refuses.
-    """
+    """The address of `ui_address` for each study that was tracked, the latest first."""
     uri = uri or default_uri()
     if is_missing(uri):
         return {}
@@ -180,10 +170,6 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
     ----------
     uri : of a model.
     tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`.
-
-    Raises
-    ------
-    ValueError : MLflow has no such model, or it is not one of dml.
     """
     import mlflow
 

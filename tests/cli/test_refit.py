@@ -99,10 +99,10 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
     for number, image in enumerate(images):
         Image.fromarray(image[:, :, 0]).save(tmp_path / f"photos/{number}.png")
     expected = by_hand(folder, images)
-    for model in ("models:/tiny@champion", folder, folder.parent):
-        done = dml("embed", model, tmp_path / "photos", "-o", tmp_path / "v.npy")
+    for number, model in enumerate(("models:/tiny@champion", folder, folder.parent)):
+        done = dml("embed", model, tmp_path / "photos", "-o", tmp_path / f"{number}.npy")
         assert done.code == 0, done.err
-        np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-5)
+        np.testing.assert_allclose(np.load(tmp_path / f"{number}.npy"), expected, atol=1e-5)
     mlflow.set_tracking_uri(uri)
     served = mlflow.pyfunc.load_model("models:/tiny@champion")
     np.testing.assert_allclose(served.predict(images), expected, atol=1e-5)

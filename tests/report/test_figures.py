@@ -53,7 +53,7 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
         for value in drawing.data[column]:
             assert np.isclose(drawn, value, rtol=1e-9).any(), (drawing.name, value)
         seen.add(drawing.name.split("-")[0])
-    assert seen >= {"scores", "effects", "search", "curves"}
+    assert seen >= {"scores", "effects", "curves"}
 
 
 def test_the_dark_version_exchanges_every_colour(tmp_path):

@@ -82,8 +82,7 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     Parameters
     ----------
     key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
-        that score tell how the search's objective does. Older results of `search: {stop: best}` have scores of the last
-        step, not of the best one: there the larger of both counts.
+        that score tell how the search's objective does.
     """
     if results.study.splits > 1:
         return None
@@ -94,10 +93,7 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
     objective = results.objective(results.cells[cell].dataset)
     own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
-    found = [statistics.resampled_best(choosing, choosing if own is None else own)]
-    if own is not None and not _at_the_best_step(tried, objective, choosing):
-        found.append(statistics.resampled_best(choosing, choosing))
-    return Term(max(found), len(tried) - 1.0)
+    return Term(statistics.resampled_best(choosing, choosing if own is None else own), len(tried) - 1.0)
 
 
 def _on_validation(key: str) -> str:
@@ -109,12 +105,6 @@ def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
     own = _on_validation(key)
     scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
     return scores if np.isfinite(scores).all() else None
-
-
-def _at_the_best_step(tried: pd.DataFrame, objective: str, choosing: np.ndarray) -> bool:
-    """Whether scores of trials are of the step that chose them: older results have those of the last step."""
-    own = _scores(tried, objective)
-    return own is None or bool(np.allclose(own, choosing, atol=1e-3))
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
@@ -143,11 +133,6 @@ FIGURE = "classes"  # of `FigureData`, which publishes what is kept
 def over(results: Results) -> str:
     """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
     return f"{results.study.block}s"
-
-
-def of_searches(results: Results) -> str:
-    """For captions of tests: ` and searches`, where their part is in them."""
-    return " and searches" if searches(results) else ""
 
 
 @once

@@ -64,10 +64,7 @@ def adjusted_p(p: Sequence[float], pairs: Sequence[int]) -> np.ndarray:
 
 
 def _chance(p: float, n: int, left: int, methods: int) -> float:
-    """That the best of `left` equal methods has a comparison with this p or a lower one.
-
-    At most p times the number of pairs, which is exact for two methods and finer than the simulation for small p.
-    """
+    """That the best of `left` equal methods has a comparison with this p or a lower one."""
     leads = _leads(methods, n)[left - 1]
     as_large = np.count_nonzero(leads >= -special.stdtrit(n - 1, p / 2) * (1 - ROUNDING))
     return min(1.0, max(p, min((1 + as_large) / (1 + leads.size), p * left * (left - 1) / 2)))

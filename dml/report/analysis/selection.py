@@ -21,12 +21,7 @@ from dml.types import VALIDATION, NoiseLevel, ScoreKey
 
 
 def dataset_of(results: Results, asked: str | None) -> str:
-    """The dataset that was asked for; None: the only one with results.
-
-    Raises
-    ------
-    ValueError : there are no results, or several, or not of this one; with the choices.
-    """
+    """The dataset that was asked for; None: the only one with results."""
     if results.confirmed.empty:
         study = results.study.name
         raise ValueError(
@@ -56,10 +51,6 @@ def labels_of(
         labels as given.
     wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
     key : of the score that decides.
-
-    Raises
-    ------
-    ValueError : there is no such level, several noises for a rate, or no trial finished there; with the choices.
     """
     study, own = results.study.name, has_own_labels(results.study, dataset)
     levels = [c.noise_level for c in results.cells.values() if c.dataset == dataset and not is_topline(c.noise)]
@@ -107,12 +98,7 @@ def _text(level: NoiseLevel, rate: float | None, made_wrong: bool, given: bool) 
 
 
 def score_of(results: Results, dataset: str, asked: str | None) -> str:
-    """The key of the score that was asked for: a key, or a metric on the set and level of the objective; None: that.
-
-    Raises
-    ------
-    ValueError : the dataset has no such score; with the choices.
-    """
+    """The key of the score that was asked for: a key, or a metric on the set and level of the objective; None: that."""
     objective = results.objective(dataset)
     if asked is None:
         return objective

@@ -194,10 +194,7 @@ def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
 
 
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
-    """By name: the score, then that of each class split if there are several.
-
-    Of what was fitted to labels only what was fitted to those of this noise.
-    """
+    """By name: the score, then that of each class split if there are several."""
     splits = results.summary.get("untrained_by_split", {}).get(dataset, {})
     found = {
         name: [own[key], *(split[key] for split in splits.get(name, ()))]

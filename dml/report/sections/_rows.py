@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.intervals import coverage, covers, over, summary_at
 from dml.report.labels import Texts, noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.page.blocks import Block, Column, Folded
+from dml.report.page.blocks import Column
 from dml.report.results import Results
 
 say = Texts(__file__)
@@ -125,29 +124,5 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
     return pd.DataFrame(rows)
 
 
-def series_frame(results: Results, series: Mapping[str, pd.Series], x: str, y: str) -> pd.DataFrame:
-    """The data behind a figure of a line per cell: one row per cell and point."""
-    rows = [
-        identity(results, name) | {x: place, y: value} for name, own in series.items() for place, value in own.items()
-    ]
-    return pd.DataFrame(rows)
-
-
 def _about_data(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.key in ("dataset", "noise")]
-
-
-UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
-
-
-def of_each(
-    results: Results, title: str, blocks: Callable[[Results, Crossed], Iterator[Block | None]]
-) -> Iterator[Block | None]:
-    """The blocks of each dataset and noise model, under `title` where they are folded."""
-    found = crossed(results)
-    for place, block in enumerate(found):
-        if place and len(found) > UNFOLDED:
-            where = results.where(block.dataset, block.noise).removeprefix(", ")
-            yield Folded(f"{title}: {where}", tuple(blocks(results, block)))
-        else:
-            yield from blocks(results, block)

@@ -17,7 +17,7 @@ from dml.report.labels import Texts, joined, readable, score_label
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Column, Drawing, Table, folded
 from dml.report.results import Results
-from dml.report.sections._rows import block_column, of_each, rate_column
+from dml.report.sections._rows import block_column, rate_column
 
 
 def effect_rows(frame: pd.DataFrame) -> Figure:
@@ -73,11 +73,9 @@ class EffectsOfChoices:
         return not results.confirmed.empty and bool(crossed(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """For each dataset and noise model a figure of effects and their table.
-
-        Those of many datasets or noise models are folded, all but the first.
-        """
-        yield from of_each(results, self.title, _blocks)
+        """For each dataset and noise model a figure of effects and their table."""
+        for block in crossed(results):
+            yield from _blocks(results, block)
 
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:

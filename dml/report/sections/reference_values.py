@@ -46,12 +46,7 @@ def citations(names: Iterable[str]) -> list[str]:
 
 
 def lookup(spec: ReferenceSection) -> dict[str, float]:
-    """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order.
-
-    Raises
-    ------
-    ValueError : no such row; names the first attribute without a match and its choices.
-    """
+    """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order."""
     rows = table()
     for column in ("paper", "table", "dataset", "labels", "method"):
         given = getattr(spec, column)
@@ -104,12 +99,7 @@ class ReferenceValues:
 
 
 def reference_values_beside(results: Results) -> Table:
-    """One row per reference value and matching cell; values of metrics that the study does not evaluate are left out.
-
-    Raises
-    ------
-    ValueError : the study names a row that no paper has.
-    """
+    """One row per reference value and matching cell, without metrics that the study does not evaluate."""
     rows = []
     evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
     left_out: dict[str, None] = {}
