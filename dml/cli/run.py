@@ -131,7 +131,7 @@ def publish(
 ) -> None:
     """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 
-    [bold]Examples[/bold]: dml publish eps-table1 · dml publish joint-cars joint-flowers
+    [bold]Examples[/bold]: dml publish eps-table1 · dml publish joint-flowers regime-cars
     """
     project = find_project()
     for study in studies:
