@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -211,36 +211,6 @@ def folds_of(labels: Any, folds: int = 5, seed: int = 0) -> np.ndarray:
     """
     codes = check_labels(labels).codes
     return deal(codes, min(folds, int((codes >= 0).sum())), seed)
-
-
-Progress = Callable[[float, str], None]
-
-
-class Steps:
-    """Calls the user's function with the share done, 0 to 1, and what is being done.
-
-    Parameters
-    ----------
-    count : of all steps.
-    """
-
-    def __init__(self, progress: Progress | None, count: int) -> None:
-        self._progress, self._count, self._done, self._text = progress, count, 0, ""
-
-    def say(self, text: str) -> None:
-        """A new piece of work begins."""
-        self._text = text
-        self.part(0.0)
-
-    def step(self) -> None:
-        """A step is done."""
-        self._done += 1
-        self.part(0.0)
-
-    def part(self, share: float) -> None:
-        """A share of the next step is done."""
-        if self._progress is not None:
-            self._progress(min(1.0, (self._done + share) / self._count), self._text)
 
 
 AGAIN = "run the audit again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +73,6 @@ def vote(
     trust: np.ndarray,
     k: int,
     duplicates: float,
-    progress: Callable[[float], None] | None = None,
     queries: np.ndarray | None = None,
 ) -> Vote:
     """The k nearest images by cosine of every judged image, itself left out.
@@ -85,14 +84,12 @@ def vote(
     trust : float (n,), the weight of each image's vote, such as the probability of its own label.
     duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
         have equal vectors.
-    progress : called with the share that is done.
     queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
     """
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
     asked = None if queries is None else torch.from_numpy(queries)
-    count = len(rows) if asked is None else len(asked)
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
-    pairs, similarities, done = [], [], 0
+    pairs, similarities = [], []
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
     for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), asked):
         inside = found != images[:, None]
@@ -104,9 +101,6 @@ def vote(
         first, second = images[row], found[row, place]
         pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
         similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
-        done += len(images)
-        if progress is not None:
-            progress(done / count)
     equal = _equal(vectors)
     found_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])
@@ -125,7 +119,6 @@ def vote_by_fold(
     trust: np.ndarray,
     k: int,
     duplicates: float,
-    progress: Callable[[float], None] | None = None,
 ) -> Vote:
     """As `vote`, but the neighbours of each image are those in the vectors of its fold.
 
@@ -136,20 +129,14 @@ def vote_by_fold(
     fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
         nearly one point; None: there are none.
     """
-    own, weight, parts = np.zeros(len(codes)), np.zeros(len(codes)), len(vectors) + (fixed is not None)
-
-    def report(share: float) -> None:
-        if progress is not None:
-            progress((done + share) / parts)
-
-    for done, space in enumerate(vectors):
-        rows = np.flatnonzero(folds == done)
-        part = vote(space, codes, trust, k, duplicates, report, rows)
+    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    for fold, space in enumerate(vectors):
+        rows = np.flatnonzero(folds == fold)
+        part = vote(space, codes, trust, k, duplicates, rows)
         own[rows], weight[rows] = part.own[rows], part.weight[rows]
     if fixed is None:
         return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
-    done = len(vectors)
-    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates, report)[2:])
+    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates)[2:])
 
 
 def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:

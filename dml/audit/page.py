@@ -1,18 +1,10 @@
-"""Writes the page of an audit.
+"""The page of an audit: one HTML file with suspects, tables and a review mode, which saves `review.csv` (UTF-8).
 
-The page of an audit: one HTML file with suspects, tables and a review mode. `page.write_page` writes it.
+    index, path, given   the image's row in the audit, its name (may be empty), its label as given
+    answer, label        right, wrong or unsure; the right class of a wrong label, empty if it was not named
+    audit                the plan's digest: a review of other vectors or labels has another one
 
-The review mode saves `review.csv`, UTF-8, with one row for each answered image:
-
-    index   the image's row in the audit
-    path    its name, empty if none was given
-    given   its label as given
-    answer  right, wrong or unsure
-    label   the right class of a wrong label, empty if it was not named
-    audit   the plan's digest: a review of other vectors or labels has another one
-
-Labels are text there: read it with `pandas.read_csv(path, dtype={"given": str, ...}, keep_default_na=False)`, so that
-neither "007" nor "NA" changes. `dml.audit.estimate` takes the frame.
+Labels are text: read it with `keep_default_na=False`, and all columns but index as text. `dml.audit.estimate` takes it.
 """
 
 from __future__ import annotations

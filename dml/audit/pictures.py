@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image, features
+from PIL import Image
 from torch.nn import functional
 
 from dml.audit import Audit
@@ -142,8 +142,7 @@ LONGEST = (320, 160, 96)  # pixels of the longer side, at most,
 SHORTEST = 40  # and at least
 QUALITY = 65
 LOADED = 128  # images at a time
-LOSSLESS = 1000  # characters: an image that takes no more without loss is kept so
-LOSSLESS_SIDE = 64  # pixels; larger ones are not tried
+LOSSLESS = 32  # pixels of the longer side: smaller images are kept without loss
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,6 @@ class Album:
     large: Mapping[int, str] = field(default_factory=dict)
     medium: Mapping[int, str] = field(default_factory=dict)
     small: Mapping[int, str] = field(default_factory=dict)
-    reduced: int = 0  # pixels of the longer side of large pictures that were reduced for the budget; 0: none was
 
 
 def album(images: Images | None, large: Sequence[int], medium: Sequence[int], small: Sequence[int]) -> Album:
@@ -171,31 +169,20 @@ def album(images: Images | None, large: Sequence[int], medium: Sequence[int], sm
         for rows, pixels, longest in zip(sizes, PIXELS, LONGEST, strict=True)
     ]
     made: list[dict[int, str]] = [{}, {}, {}]
-    longest_side = 0
     for row, pixels in _load(images, np.unique(np.concatenate(sizes))):
         for size, rows in enumerate(sizes):
             if row in rows:
                 made[size][row] = encode(pixels, sides[size])
-        longest_side = max(longest_side, *pixels.shape[:2]) if row in made[0] else longest_side
-    reduced = sides[0] if longest_side > sides[0] < LONGEST[0] else 0
-    return Album(made[0], made[1], made[2], reduced)
+    return Album(made[0], made[1], made[2])
 
 
 def encode(pixels: np.ndarray, side: int) -> str:
-    """An image, uint8 (H, W, 1 or 3), as a PNG if that is short, else as a WebP.
-
-    Where Pillow was built without WebP it is a JPEG, which takes up to twice as much.
-    """
+    """An image, uint8 (H, W, 1 or 3), as a PNG if it is small, else as a WebP."""
     image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    if max(image.size) <= LOSSLESS_SIDE and len(uri := _uri(image, "png")) <= LOSSLESS:
-        return uri
-    return _uri(image, "webp" if features.check("webp") else "jpeg", quality=QUALITY)
-
-
-def _uri(image: Image.Image, kind: str, **settings: int) -> str:
+    kind = "png" if max(image.size) <= LOSSLESS else "webp"
     content = io.BytesIO()
-    image.save(content, kind.upper(), optimize=True, **settings)
+    image.save(content, kind.upper(), optimize=True, quality=QUALITY)
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 

@@ -1,16 +1,13 @@
 """Out-of-sample class probabilities of one representation, fold by fold.
 
-A softmax layer on vectors (multinomial logistic regression), fitted by L-BFGS in coordinates that suit the data.
-
-The bound of Böhning ("Multinomial logistic regression algorithm", 1992) says that the Hessian is at most half the
-vectors' second moment for each class; at the start it is 1 / K of it. In the eigenbasis of the second moment, with each
-axis scaled by (eigenvalue / K + l2)^(-1/2), the curvature is therefore about 1 in every direction, and 10 to 30
-evaluations reach what takes scikit-learn's solver 50 to 300.
+A softmax layer on vectors, fitted by L-BFGS in coordinates in which the curvature is about 1 in every direction: the
+eigenbasis of the second moment, each axis scaled by (eigenvalue / K + l2)^(-1/2) after the bound of Böhning
+("Multinomial logistic regression algorithm", 1992).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -180,7 +177,6 @@ class Representation:
     vectors : float32 (n, D), or one such array for each fold, with which the layer of that fold is fitted and predicts.
     codes : int64 (n,), the given class, or -1: not judged.
     folds : int64 (n,), the fold, or -1.
-    step : called after each fold.
     calibrated : multiply the logits by the one number with which the held-out labels are likeliest. Vectors that were
         learned from the labels of the images that fit a layer are far easier to separate there than on other images.
     """
@@ -190,13 +186,12 @@ class Representation:
         vectors: Tensor | Sequence[Tensor],
         codes: np.ndarray,
         folds: np.ndarray,
-        step: Callable[[], None] | None = None,
         calibrated: bool = False,
     ) -> None:
         self._classes, self._count = int(codes.max()) + 1, int(folds.max()) + 1
         self.vectors = [vectors] * self._count if isinstance(vectors, Tensor) else list(vectors)  # by fold
         self._codes, self._folds = torch.from_numpy(codes), folds
-        self._step, self._calibrated = step, calibrated
+        self._calibrated = calibrated
         self._turned: tuple[Tensor, Basis] | None = None  # the latest, and what was turned
         self._l2: float | None = None
 
@@ -223,8 +218,6 @@ class Representation:
             own[held], classes[held], values[held] = result.own, result.top, result.values
             sample.append(result.sample)
             logs.append(result.logs)
-            if self._step is not None:
-                self._step()
         return OutOfSample(own, classes, values, np.concatenate(sample), np.concatenate(logs))
 
     def _turn(self, fold: int) -> Basis:

@@ -13,7 +13,7 @@ anything from 0 to 1. So a review that stops early has a wide interval until eac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -132,7 +132,7 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
 
     Parameters
     ----------
-    answers : image -> "right", "wrong" or "unsure": a mapping, pairs, or a DataFrame with the columns index and answer
+    answers : image -> "right", "wrong" or "unsure": a mapping, or a DataFrame with the columns index and answer
         (and optionally given, which is compared with the plan). Images without an answer were not looked at.
     level : of the interval, between 0 and 1.
 
@@ -236,5 +236,4 @@ def _triples(answers: Any) -> Iterable[tuple[int, str, Any]]:
             (int(row), answer, label)
             for row, answer, label in zip(answers["index"], answers["answer"], given, strict=True)
         ]
-    pairs = answers.items() if isinstance(answers, Mapping) else answers
-    return [(int(row), answer, None) for row, answer in pairs]
+    return [(int(row), answer, None) for row, answer in answers.items()]

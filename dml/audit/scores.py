@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from dml.audit.inputs import Given, Progress, Steps, check, folds_of, learned, observed_labels
+from dml.audit.inputs import Given, check, folds_of, learned, observed_labels
 from dml.audit.neighbours import Vote, contradictions, vote, vote_by_fold
 from dml.audit.probabilities import OutOfSample, Representation
 from dml.audit.rate import Rate, first_guess
@@ -84,7 +84,6 @@ def audit(
     neighbours: int = 30,
     duplicates: float = 0.999,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Audit:
     """Find the labels that are probably wrong, and guess how many are.
 
@@ -107,7 +106,6 @@ def audit(
     folds : number of folds, at least 2.
     neighbours : voters for each image, at least 1.
     duplicates : cosine in (0, 1] from which two images are near-duplicates.
-    progress : called with the share done, 0 to 1, and what is being done.
 
     Raises
     ------
@@ -128,13 +126,11 @@ def audit(
     judged = data.codes >= 0
     dealt = folds_of(data.labels, folds, seed)
     names = [*data.vectors, *data.learners]
-    report = Steps(progress, (len(names) + 1) * (int(dealt.max()) + 1) + 1)
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
     for name in names:
-        report.say(f"round 1, {name}")
-        representation = _representation(data, name, dealt, judged, report)
+        representation = _representation(data, name, dealt, judged)
         first = representation.round(judged)
         losses[name] = first.loss(judged)
         if best is None or losses[name] < losses[best[0]]:
@@ -144,15 +140,13 @@ def audit(
 
     cut = first_guess(first, first, data.codes)
     before = suspicion(first, data.codes, cut.evenness)
-    report.say(f"round 2, {name}")
     unsuspected = kept(before, data.codes, cut.guess)
     if name in data.learners:  # what suspects taught its vectors is left out too
-        representation = _representation(data, name, dealt, unsuspected, report)
+        representation = _representation(data, name, dealt, unsuspected)
     last = representation.round(unsuspected)
     rate = first_guess(first, last, data.codes)
 
-    report.say("neighbours")
-    settings = (data.codes, np.exp(last.own), neighbours, duplicates, report.part)
+    settings = (data.codes, np.exp(last.own), neighbours, duplicates)
     if name in data.vectors:
         nearest = vote(data.vectors[name], *settings)
     else:
@@ -160,7 +154,6 @@ def audit(
         space = None if fixed is None else data.vectors[fixed]
         nearest = vote_by_fold(representation.vectors, dealt, space, *settings)
     score = suspicion(last, data.codes, rate.evenness, nearest)
-    report.step()
     return Audit(
         labels=data.labels,
         suggested=_suggested(data, last),
@@ -200,12 +193,12 @@ def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
         raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
 
 
-def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray, report: Steps) -> Representation:
+def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray) -> Representation:
     """A representation by its name; one that is learned, from the labels of the kept images."""
     if name in data.vectors:
-        return Representation(data.vectors[name], data.codes, dealt, report.step)
+        return Representation(data.vectors[name], data.codes, dealt)
     vectors = learned(name, data.learners[name], observed_labels(data.codes, dealt, kept))
-    return Representation(vectors, data.codes, dealt, report.step, calibrated=True)
+    return Representation(vectors, data.codes, dealt, calibrated=True)
 
 
 def _suggested(data: Given, last: OutOfSample) -> np.ndarray:

@@ -1,14 +1,10 @@
-"""The audit of a study: from its packed images to what was found, with the review that was taken in.
+"""The audit of a study, and what a person asked and answered: `pipelines/audits/<study>`, which the stage reads.
 
-What a person asked of an audit and answered: `pipelines/audits/<study>`, which the stage `audit` reads.
-
-`request.json` says that the study is audited though it has no section `audit`, and its review size;
-`plan.json` and `review.csv` are the images that a person looked at, with the answers. They are written together.
+`request.json` says that the study is audited, and its review size; `plan.json` and `review.csv` are a taken-in review.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,7 +169,6 @@ def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
 
 
 TRAINED = "trained"  # the representation that networks of the study learn
-EVERY = 5.0  # seconds between two lines of progress
 
 
 @dataclass(frozen=True)
@@ -216,11 +211,8 @@ def run_audit(
 
         run = over_ray(study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
-    found = audit.audit(
-        vectors if trained is None else {**vectors, TRAINED: trained},
-        images.labels,
-        progress=_progress(study.name, report),
-    )
+    report(f"audit {study.name}: judging {len(images.labels)} labels")
+    found = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)
     if trained is not None:
         trained.finish()
     review, note = None, ""
@@ -234,16 +226,3 @@ def run_audit(
         return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
     dealt = audit.folds_of(images.labels)
     return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
-
-
-def _progress(study: str, report: Callable[[str], None]) -> Callable[[float, str], None]:
-    """Reports the share done at most every few seconds."""
-    said = time.monotonic()
-
-    def progress(share: float, what: str) -> None:
-        nonlocal said
-        if time.monotonic() - said >= EVERY:
-            said = time.monotonic()
-            report(f"audit {study}: {share:.0%} ({what})")
-
-    return progress

@@ -1,12 +1,8 @@
-"""A representation of images that is trained: for each fold, by the study's own section on the other folds.
+"""Networks that learn the vectors of an audit: for each fold, by the study's own section on the other folds.
 
-    store/audits/<study>/trained/<digest>/embeddings.npy
+    store/audits/<study>/trained/<digest of all that decides them>/embeddings.npy
 
-and `trained/used.json` names those of the last finished audit: `dml gc` offers to remove the others.
-
-Each network is trained as a trial is, and resumes from its checkpoint. Among the labels that it trains on, those of the
-held-out fold are missing. All other labelled images train, whatever their role in the split. The digest is that of
-these labels, the images, the settings, and the versions of all parts.
+`trained/used.json` names those of the last audit: `dml gc` offers the others. Each resumes from its checkpoint.
 """
 
 from __future__ import annotations

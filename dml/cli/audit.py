@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dml.cli.check import check_outputs
-from dml.cli.project import INTERRUPTED, Project, StudyName, choose, chosen_before, find_project
+from dml.cli.project import INTERRUPTED, Project, StudyName, chosen_before, find_project, valid, write_chosen
 
 LABELS = Path("pipelines/labels")
 SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
@@ -59,7 +59,7 @@ def audit(
         asked_before = (asking / REQUEST).is_file()
         ask(asking, review_size)
         if study not in project.chosen():
-            choose(project, [*chosen_before(project), study])
+            write_chosen(project, valid(project, [*chosen_before(project), study]))
             print(f"{study} is now among the studies of params.yaml")
         try:
             project.repro(f"audit@{study}")

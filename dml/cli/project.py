@@ -166,27 +166,15 @@ def check_name(project: Project, study: str) -> None:
         raise ValueError(f"{study!r}: no such study{suggestion(study, project.names())}")
 
 
-def _without_path(project: Project, name: str) -> str:
-    """The study that `name.yaml` or a path to a file among the studies means; other names as they are."""
-    for file in (project.studies / name, Path(name), project.root / name):
-        if name.endswith(".yaml") and file.is_file() and file.resolve().parent == project.studies.resolve():
-            return file.stem
-    return name
-
-
 def _studies_of(project: Project, name: str) -> list[str]:
     from dml.discovery import suggestion
 
-    studies = project.names()
-    name = _without_path(project, name)
+    studies, name = project.names(), Path(name).stem if name.endswith(".yaml") else name
     if name in studies:
         return [name]
     if name not in groups():
-        if name.endswith(".yaml") and Path(name).is_file():
-            raise ValueError(f"{name}: expected a file in {project.studies}, where studies are")
-        place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
-        named = Path(name).name.removesuffix(".yaml")
-        raise ValueError(f"{place}: no such study or group{suggestion(named, [*groups(), *studies])}")
+        place = os.path.relpath(project.file(name), project.root)
+        raise ValueError(f"{place}: no such study or group{suggestion(name, [*groups(), *studies])}")
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)
@@ -195,13 +183,6 @@ def _studies_of(project: Project, name: str) -> list[str]:
     if not found:
         raise ValueError(f"{name}: expected a study whose name begins with {paper}- and that runs without a GPU")
     return found
-
-
-def choose(project: Project, names: list[str]) -> list[str]:
-    """Write the list of studies into params.yaml if all of them are valid. Returns it, groups resolved."""
-    chosen = valid(project, names)
-    write_chosen(project, chosen)
-    return chosen
 
 
 def valid(project: Project, names: list[str]) -> list[str]:

@@ -1,9 +1,4 @@
-"""Assembles pages: the sections that `contents` lists, with their files saved, and the head of a study's page.
-
-What is on a study's page, in the order of reading. A name is a file in `dml/report/sections/`.
-
-A study's page leaves out the sections that do not apply to its results.
-"""
+"""Assembles pages: a study's sections in the order of reading (files in `dml/report/sections/`), and its head."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
-"""How names are written for a reader: metrics, score keys, parts, values, noise models and toplines.
+"""How names are written for a reader, and the report's sentences: those of a module are in the YAML file of its name.
 
-The sentences of the report: those of a module are in the YAML file of its name beside it.
-
-    say = Texts(__file__)
-    say("best_sets", over="seeds")
-
-`best_sets` is a text of the file with the placeholder `{over}`. Texts are whole sentences; whether one is said, and
-what is filled in, is the module's to decide. Headings, labels and what is no sentence stay in the module.
+say = Texts(__file__)
+say("best_sets", over="seeds")  # the text `best_sets` with its placeholder `{over}` filled
 """
 
 from __future__ import annotations

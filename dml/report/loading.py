@@ -1,9 +1,4 @@
-"""Read a study's results: what a sweep wrote here, else its snapshot.
-
-The study that results are of: as it ran, with today's title, comparisons and report.
-
-Its file may have changed since. What has not run is not shown, and what the file no longer has is left out.
-"""
+"""Read a study's results, here or of its snapshot: as it ran, with today's title, comparisons and report."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The report: one static site that opens from disk.
-
-Pages are kept in `store/report/pages` with a digest of what they are made from, so only those are made again whose
-results, study or code changed.
-"""
+"""The report: one static site that opens from disk. `store/report/pages` keeps pages by a digest of their inputs."""
 
 from __future__ import annotations
 

@@ -1,25 +1,13 @@
 """Which interval is shown, and what it covers: the one place that decides it.
 
-- Several class splits: Student's t over splits, `Results.values`, with the corrected variance of folds that share
-  training classes (`Results.overlap`). It covers splits, searches, seeds and classes.
-- One split, whose trials all left each class's scores: seeds and classes together (`class_terms`).
+- Several class splits: Student's t over splits, with the corrected variance of folds that share training classes
+  (`Results.overlap`). It covers splits, searches, seeds and classes.
+- One split whose trials all left each class's scores: seeds and classes together. The variance of classes is that of a
+  bootstrap of whole classes (Cameron, Gelbach and Miller 2008, section 3), by linearisation of a ratio of sums.
 - Otherwise: Student's t over seeds.
 
-With one split, the part of a tuned method's search is added (`search_terms`).
-
-Only scores of the study's objective have class scores. Queries of a class resemble each other, so classes count as
-wholes: their variance is that of a bootstrap that resamples classes with all their queries (Cameron, Gelbach and Miller
-2008, section 3), computed directly by linearisation, as of a ratio of sums over classes.
-
-How much a tuned method's score depends on its search, from the tuning trials that there are.
-
-Seeds repeat the setting that a search found, not the search. Another search of as many trials would have found another
-setting, a little better or worse. How much so is estimated by the bootstrap: trials are drawn with replacement, as
-many as there are, and the best of them is chosen, as the search chose (`statistics.resampled_best`). It costs no
-training. `benchmarks/comparisons.py` tests it where the truth is known.
-
-Trials count as independent; those of a sampler that learns are not quite. Over class splits nothing is added: each has
-a search of its own, which their spread contains.
+With one split, the part of a tuned method's search is added: how much the best of as many resampled tuning trials
+varies (`statistics.resampled_best`). `benchmarks/comparisons.py` tests it where the truth is known.
 """
 
 from __future__ import annotations

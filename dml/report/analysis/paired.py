@@ -1,26 +1,12 @@
 """Paired comparisons over seeds, corrected for several comparisons, or adjusted for the choice of a winner.
 
-Two cells of one dataset and noise rate are compared on the seeds that both finished: the mean difference, its 95%
-interval (Student's t) and the p of the paired t-test; over class splits with the corrected variance.
+The best of several equal methods always leads. So the p of a rival is adjusted: the chance that the best of as many
+equal methods would lead any other by at least as large a paired t, simulated with independent normal scores and a fixed
+seed. Step-down: a rival is compared only with the methods that have no larger t, the closed test (Marcus, Peritz and
+Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
 
-p-values of comparisons with the winner, adjusted for its choice by the same scores.
-
-The best of several equal methods always leads, so its paired t-tests find too much: with 27 equal methods and 8 seeds,
-Holm's correction over the 26 comparisons calls some method worse in a fifth of all studies, not in 5%.
-
-The adjusted p of a rival is the chance that the best of as many equal methods would lead any other by at least as large
-a paired t. It is simulated with independent normal scores and a fixed seed; what a seed does to all methods alike
-cancels in the differences. Step-down: a rival is compared only with the methods that have no larger t. This is the
-closed test (Marcus, Peritz and Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
-
-Limits: scores are taken as normal, with equal variances. In simulations, unequal ones (standard deviations from 0.01
-to 30) gave as many false findings or fewer, down to 0.5% of the studies. Strongly skewed scores were not simulated.
-
-What remains of a score under noise: its share of a reference, and the rate at which a tenth is lost.
-
-The reference of a noisy cell is its topline: the cell of the same method and rate that trains on the correctly labelled
-samples only (figure (d) of Le, Odobez: Theoretical guarantees of deep embedding losses under label noise). It separates
-"fewer good labels" from "bad labels". In a study without toplines, the reference is the cell at rate 0.
+What remains of a score under noise is its share of a reference: of the topline (figure (d) of Le, Odobez: Theoretical
+guarantees of deep embedding losses under label noise), or in a study without toplines of the cell at rate 0.
 """
 
 from __future__ import annotations

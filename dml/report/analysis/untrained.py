@@ -1,8 +1,7 @@
 """Trained methods against what needs no training: pixels or frozen features, and closed-form projections of them.
 
-Projections (principal components, within-class whitening, LDA) are fitted to observed labels, so they have scores of
-their own at each noise rate. A method counts beside what observed labels choose among them (`<input>, free`). Results
-from before that was computed have the best of all on test classes in its place, which favours it.
+Projections are fitted to observed labels, so they have scores of their own at each noise rate. A method counts beside
+what observed labels choose among them (`<input>, free`), or in older results the best of all on test classes.
 """
 
 from __future__ import annotations

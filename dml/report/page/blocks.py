@@ -1,7 +1,4 @@
-"""The blocks that a section yields.
-
-`assets` saves the files of those that have any. `templates/blocks.html` has one macro for each `kind` of saved block.
-"""
+"""The blocks that a section yields. `assets` saves their files, `templates/blocks.html` has a macro for each `kind`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reference values, the numbers that papers publish (`papers/<paper>/published.csv`), beside reproduced ones.
-
-A study's `reference_values` names rows. The column `table` is the table's number in the paper. `S1` is a supplement's
-table, `S-fig1` its figure and `sec4.3` a section. Values are percentages, unless `metric` has another unit.
-"""
+"""The numbers that papers publish (`papers/<paper>/published.csv`, in percent), beside reproduced ones."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dml.audit.pictures import LONGEST, album, encode
 
 def opened(uri: str) -> Image.Image:
     head, content = uri.split(",", 1)
-    assert re.fullmatch("data:image/(webp|jpeg|png);base64", head)
+    assert re.fullmatch("data:image/(webp|png);base64", head)
     return Image.open(io.BytesIO(base64.b64decode(content)))
 
 
@@ -43,4 +43,4 @@ def test_two_hundred_looks_and_a_hundred_suspects_fit():
     shown = [(found.large, large), (found.medium, medium), (found.small, small)]
     total = sum(len(pictures[row]) for pictures, rows in shown for row in rows)
     assert total < 3e6
-    assert LONGEST[0] > found.reduced == max(opened(uri).size[0] for uri in found.large.values())
+    assert LONGEST[0] > max(opened(uri).size[0] for uri in found.large.values())
