@@ -60,19 +60,13 @@ def read_review(path: Path) -> pd.DataFrame:
     return table.assign(index=index, answer=table["answer"].str.strip())
 
 
-def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: list[str], known: set[str]) -> Estimate:
+def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, classes: set[str]) -> Estimate:
     """The estimate of a review, which must belong to the plan.
-
-    Parameters
-    ----------
-    path : of the review, for messages.
-    paths : of all audited images.
-    known : the names of the classes.
 
     Raises
     ------
-    ValueError : it is of another audit; an image is not in the plan, or has another label or file there; answers
-        contradict each other; or what an image really is, is no class.
+    ValueError : it is of another audit; an image is not in the plan, or has another label there; answers contradict
+        each other; or what an image really is, is no class.
     """
     other = set(answers["audit"]) - {"", plan.digest}
     if other:
@@ -83,21 +77,13 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: lis
     planned = dict(zip(plan.rows.tolist(), map(str, plan.given.tolist()), strict=True))
     given = [label or planned.get(row) for row, label in zip(answers["index"], answers["given"], strict=True)]
     try:
-        found = audit.estimate(plan, answers.assign(given=given))
+        estimate = audit.estimate(plan, answers.assign(given=given))
     except ValueError as error:
         raise ValueError(f"{path}: {str(error).removeprefix('estimate: ')}") from error
-    called: dict[int, str] = {}
-    for row, file, label, answer in answers[["index", "path", "label", "answer"]].itertuples(index=False):
-        if label and answer == "wrong" and called.setdefault(row, label) != label:
-            raise ValueError(f"{path}: image {row}: label: both {called[row]!r} and {label!r}: decide on one")
-        if file and file != paths[row]:
-            raise ValueError(
-                f"{path}: image {row} is {file!r} in the review, but {paths[row]!r} here: is it a review of another "
-                "dataset?"
-            )
-        if label and answer == "wrong" and label not in known:
-            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(known))}")
-    return found
+    for row, label in answers.loc[answers["answer"] == "wrong", ["index", "label"]].itertuples(index=False):
+        if label and label not in classes:
+            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(classes))}")
+    return estimate
 
 
 def ask(folder: Path, review_size: int | None) -> None:
@@ -139,17 +125,14 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
         written then.
     """
     found, plan, answers = audit.Audit.load(done), audit.ReviewPlan.load(done), read_review(review)
-    kinds = {"index": int, "path": str}  # a path may look like a number, or like a missing value
-    table = pd.read_csv(done / "audit.csv", usecols=list(kinds), dtype=kinds, keep_default_na=False)
-    paths = table.sort_values("index")["path"].tolist()
-    share = check_review(review, plan, answers, paths, set(found.labels.tolist()))
+    share = check_review(review, plan, answers, set(found.labels.tolist()))
     plan.save(folder)
     with files.replacing(folder / REVIEW) as temporary:
         answers.to_csv(temporary, index=False)
     return share
 
 
-def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
+def taken(folder: Path, found: Audit) -> Review | None:
     """The review that was taken in; None if there is none.
 
     Raises
@@ -165,7 +148,7 @@ def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
             f"{path} is a review of other images, labels or representations than the study has now: move it and "
             "plan.json away, or restore what was reviewed"
         )
-    return Review(plan, answers, check_review(path, plan, answers, paths, set(found.labels.tolist())))
+    return Review(plan, answers, check_review(path, plan, answers, set(found.labels.tolist())))
 
 
 TRAINED = "trained"  # the representation that networks of the study learn
@@ -217,7 +200,7 @@ def run_audit(
         trained.finish()
     review, note = None, ""
     try:
-        review = taken(asking, found, images.paths)
+        review = taken(asking, found)
     except ValueError as error:
         note = f"the review is not used: {error}"
     size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))

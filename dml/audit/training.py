@@ -21,7 +21,6 @@ from dml import audit, evaluation, files
 from dml.audit.images import Audited
 from dml.config import AuditSection, ResourcesSection, Study, audited_cell
 from dml.data import batches
-from dml.data.packing import ProgressLine
 from dml.discovery import find
 from dml.protocols import Sampler
 from dml.sweep import champions as whole
@@ -36,7 +35,7 @@ from dml.training.process import TrainingError, keep_freed_memory
 from dml.training.resuming import FOLDER as CHECKPOINTS
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
-EMBEDDINGS, PROGRESS = "embeddings.npy", "progress.json"
+EMBEDDINGS = "embeddings.npy"
 
 
 @dataclass(frozen=True)
@@ -53,19 +52,8 @@ class FoldTraining:
         """The file with the embeddings of all labelled images, float32 (n, D)."""
         return self.folder / EMBEDDINGS
 
-    @property
-    def steps_done(self) -> int:
-        """The steps that the network has trained, as far as they are written down."""
-        found = files.read_json(self.folder / PROGRESS)
-        return int(found["step"]) if isinstance(found, dict) else 0
-
     def train(self) -> None:
-        """Train to the end and embed, from the checkpoint if there is one. Raises as `parts` does."""
-        for _ in self.parts():
-            pass
-
-    def parts(self) -> Iterator[None]:
-        """Train and embed in parts, each of which is saved.
+        """Train to the end and embed, from the checkpoint if there is one.
 
         Raises
         ------
@@ -79,18 +67,17 @@ class FoldTraining:
         try:
             with files.locked(self.folder / "lock"):
                 if not self.embeddings.is_file():
-                    yield from self._train()
+                    self._train()
                     self._embed()
         finally:
             torch.set_num_threads(before)
 
-    def _train(self) -> Iterator[None]:
+    def _train(self) -> None:
         spec = spec_json.load(self.spec)
         trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
         try:
             while not trainer.finished:
-                files.write_json(self.folder / PROGRESS, {"step": trainer.advance().step})
-                yield
+                trainer.advance()
         finally:
             trainer.close()
 
@@ -116,13 +103,14 @@ class FoldTraining:
 
 
 Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
-"""Trains networks, here or in other processes; the caller can look at their progress between two parts."""
+"""Trains networks, here or in other processes; yields after each."""
 
 
 def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
     """Train networks one after another in this process."""
     for work in works:
-        yield from work.parts()
+        work.train()
+        yield
 
 
 def over_ray(resources: ResourcesSection) -> Run:
@@ -136,13 +124,13 @@ def over_ray(resources: ResourcesSection) -> Run:
         if len(works) < 2 or (alone and cluster.address() is None):
             yield from in_process(works)
             return
-        for _ in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
-            yield
+        for ended in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
+            yield from ended
 
     return run
 
 
-PARTS = 20  # of a training, after each of which its progress is known; beside checkpoints that are due after some time
+PARTS = 20  # of a training, after each of which a checkpoint may be due
 DIGITS = 16  # of a digest
 
 
@@ -189,16 +177,12 @@ class TrainedVectors:
         self._used |= {work.folder.name for work in works}
         missing = [work for work in works if not work.embeddings.is_file()]
         if missing:
-            every, total = self._spec.training.steps, len(missing) * self._spec.training.steps
             self._report(
                 f"audit {self._study.name}: training {len(missing)} networks of {len(works)}, one for each fold "
-                f"({self.cell.name}), {every} steps each"
+                f"({self.cell.name}), {self._spec.training.steps} steps each"
             )
-            progress = ProgressLine(f"audit {self._study.name}: training steps", total, self._report)
-            for _ in self._run(missing):
-                done = sum(work.steps_done for work in missing)
-                if done:  # workers take a while to start
-                    progress(done)
+            for done, _ in enumerate(self._run(missing), 1):
+                self._report(f"audit {self._study.name}: {done} of {len(missing)} networks are trained")
         # Mapped copy-on-write: torch takes no arrays that cannot be written.
         self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
         return list(self.vectors)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dml.cli.look import Columns, Labels, Root, columns
 from dml.cli.project import find_project, groups
 from dml.files import LONGEST_NAME, is_study_name
 
@@ -33,18 +34,9 @@ def new(
             exists=True,
         ),
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", help="The table of the labels of vectors, if their file has none.", dir_okay=False),
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", help="What a table's paths are relative to; by default its folder.", file_okay=False),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=label."),
-    ] = None,
+    labels: Labels = None,
+    root: Root = None,
+    column: Columns = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a study of this name.")] = False,
 ) -> None:
     """Write a study of your own images or vectors, after a look at each of them.
@@ -81,7 +73,6 @@ def new(
     import yaml
 
     from dml.cli.collection import source_of
-    from dml.cli.look import columns
     from dml.cli.proposal import fewer_steps, propose, study_text
     from dml.config import study_from
     from dml.data import DataError, sources

@@ -10,8 +10,7 @@ from PIL import Image
 
 from dml.report import figures
 from dml.report.page import assets
-from dml.report.page.assets import Assets, SavedDownload, SavedDrawing, save
-from dml.report.page.blocks import Drawing
+from dml.report.page.assets import save
 
 pytestmark = pytest.mark.slow
 
@@ -53,14 +52,3 @@ def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):
             assert found, figure
             frame = pd.read_csv(page.parent / found[1])
             assert len(frame) > 1, found[1]
-
-
-def test_a_figure_that_cannot_be_drawn_leaves_its_numbers_and_the_others(tmp_path, capsys):
-    frame = pd.DataFrame({"x": [1.0]})
-    broken = Figure()
-    broken.draw = None
-    saved = Assets(tmp_path, "mine").save([Drawing(n, f, frame, "", "") for n, f in (("a", broken), ("b", Figure()))])
-    assert [type(block) for block in saved] == [SavedDownload, SavedDrawing]
-    assert "TypeError" in saved[0].text
-    assert (tmp_path / saved[0].href).read_text() == "x\n1\n"
-    assert "mine" in capsys.readouterr().err

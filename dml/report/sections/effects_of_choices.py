@@ -76,7 +76,8 @@ def crossed(results: Results, dataset: str, noise: str) -> tuple[pd.DataFrame, S
 
     Of losses those that meet most choices of the others; empty if these do not all meet.
     """
-    axes, values = [*CHOICES, *results.varied], {}
+    axes: list[str] = [*CHOICES, *results.varied]
+    values: dict[tuple[Any, ...], pd.Series] = {}
     for name in results.cells_of(dataset, noise):
         cell, method = results.cells[name], results.methods[name]
         scores = results.values(name, results.objective(dataset))
