@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dml import files, seeding
+from dml import seeding
 from dml.tables import host_array
 from dml.tensors import from_array
 
@@ -211,37 +210,3 @@ def folds_of(labels: Any, folds: int = 5, seed: int = 0) -> np.ndarray:
     """
     codes = check_labels(labels).codes
     return deal(codes, min(folds, int((codes >= 0).sum())), seed)
-
-
-AGAIN = "run the audit again"
-
-
-def write(folder: Path, kind: str, content: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write a Parquet file for each table, and last `<kind>.json`: without it nothing is saved."""
-    for name, table in tables.items():
-        with files.replacing(folder / f"{name}.parquet") as temporary:
-            table.to_parquet(temporary, index=False)
-    files.write_json(folder / f"{kind}.json", {**content, "saved": f"{kind} of dml.audit"})
-
-
-def read(folder: Path, kind: str) -> dict[str, Any]:
-    """The JSON content that `write` wrote.
-
-    Raises
-    ------
-    ValueError : there is none, or it is not of this kind.
-    """
-    path, content = folder / f"{kind}.json", files.read_json(folder / f"{kind}.json")
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file: no {kind} was saved here")
-    if not isinstance(content, dict) or content.get("saved") != f"{kind} of dml.audit":
-        raise ValueError(
-            f"{path}: expected the {kind} of an audit, but the file is broken or of something else: {AGAIN}"
-        )
-    return content
-
-
-def labels(values: Any) -> np.ndarray:
-    """Labels as an audit has them: int64 (n,) or strings (n,)."""
-    array = np.asarray(values)
-    return array.astype(np.int64) if array.dtype.kind in "iu" else array.astype(str)

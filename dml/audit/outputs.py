@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 def write_tables(folder: Path, done: AuditRun) -> list[Path]:
     """Write `audit.csv` (the most suspicious first), `classes.csv`, `confusions.csv`, `duplicates.csv` and `plan.csv`.
 
-    The column `row` is the image's row in the packed data. Also `audit.json`, `audit.parquet`, `duplicates.parquet`
-    and `plan.json`, which `Audit.load` and `ReviewPlan.load` read.
+    The column `row` is the image's row in the packed data. Also
+    `plan.json`, which `ReviewPlan.load` reads.
     """
     found, plan, images = done.found, done.plan, done.images
-    found.save(folder)
     plan.save(folder)
     paths = np.array(images.paths, dtype=object)
     table = found.table().assign(row=images.rows, path=paths).sort_values("score", ascending=False, kind="stable")
@@ -72,6 +71,7 @@ def summary(study: str, done: AuditRun) -> dict[str, Any]:
         "contradicting_duplicates": len(found.duplicates),
         "beyond_judgement": {str(label): count for label, count in found.beyond.items()},
         "representation": found.representation,
+        "settings": dict(found.settings),
         "losses": dict(found.losses),
         "rate": {**asdict(found.rate), "assumption": found.rate.assumption, "warning": found.rate.warning},
         "looks": len(done.plan.rows),

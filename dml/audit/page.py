@@ -79,28 +79,20 @@ def _text(value: object) -> str | None:
 
 EXAMPLES = 6  # of a class, at most,
 EXAMPLES_IN_ALL = 200  # and of all classes together, but at least 2 of each
-LEAST_SUSPICIOUS = 0.5  # the share of a class that its examples are drawn from
 
 
 def class_examples(found: Audit, plan: ReviewPlan) -> dict[str, list[int]]:
-    """A few images of each given class in the plan, by the class: for comparison.
+    """A few images of each given class in the plan, by the class, for comparison: by chance of those not suspected.
 
-    They are drawn from the least suspicious half, because wrong examples would mislead, and by chance within it,
-    because the least suspicious images look all alike. No image of the plan is among them: its label is in question.
+    No image of the plan is among them: its label is in question.
     """
     classes = np.unique(plan.given)
     count = int(np.clip(EXAMPLES_IN_ALL // max(1, len(classes)), 2, EXAMPLES))
-    draw = seeding.numpy_generator(0, "audit/examples")
-    judged = np.flatnonzero(np.isfinite(found.score))
-    order = judged[np.lexsort((found.score[judged], found.labels[judged]))]
-    starts = np.searchsorted(found.labels[order], classes, side="left")
-    ends = np.searchsorted(found.labels[order], classes, side="right")
-    out = {}
-    for given, start, end in zip(classes, starts, ends, strict=True):
-        surest = order[start : start + max(count, round(LEAST_SUSPICIOUS * (end - start)))][: end - start]
-        left = surest[~np.isin(surest, plan.rows)]
-        out[str(given)] = [int(row) for row in draw.permutation(left)[:count]]
-    return out
+    draw = seeding.numpy_generator(0, "audit/examples").permutation(np.flatnonzero(~found.suspects()))
+    draw = draw[~np.isin(draw, plan.rows)]
+    rank = pd.Series(found.labels[draw]).groupby(found.labels[draw]).cumcount().to_numpy()
+    shown = draw[rank < count]
+    return {str(given): shown[found.labels[shown] == given].tolist() for given in classes}
 
 
 def payload(

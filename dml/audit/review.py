@@ -13,7 +13,7 @@ anything from 0 to 1. So a review that stops early has a wide interval until eac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,8 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from dml import seeding
-from dml.audit import inputs
+from dml import files, seeding
 from dml.audit.result import Audit
 
 ANSWERS = ("right", "wrong", "unsure")
@@ -61,8 +60,8 @@ class ReviewPlan:
 
     def save(self, folder: str | Path) -> None:
         """Write `plan.json` into a folder; `load` reads it."""
-        content = {name: getattr(self, name).tolist() for name in PLANNED}
-        inputs.write(Path(folder), "plan", {**content, "digest": self.digest}, {})
+        lists = {name: getattr(self, name).tolist() for name in PLANNED}
+        files.write_json(Path(folder) / "plan.json", {**lists, "digest": self.digest})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -72,17 +71,15 @@ class ReviewPlan:
         ------
         ValueError : there is none, or the file is broken or of something else.
         """
-        content = inputs.read(Path(folder), "plan")
+        path = Path(folder) / "plan.json"
+        content = files.read_json(path)
         try:
-            rows, stratum, sizes = (np.array(content[name], dtype=np.int64) for name in PLANNED[:3])
-            expected = np.array(content["expected"], dtype=np.float64)
-            given, suggested = inputs.labels(content["given"]), inputs.labels(content["suggested"])
-            plan = cls(rows, stratum, sizes, expected, given, suggested, str(content["digest"]))
-            if not len(rows) == len(stratum) == len(given) == len(suggested) or stratum.max() >= len(sizes):
+            lists = {name: np.array(content[name]) for name in PLANNED}
+            if len({len(lists[name]) for name in ("rows", "stratum", "given", "suggested")}) > 1:
                 raise ValueError("its lists differ in length")
+            return cls(**lists, digest=str(content["digest"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{Path(folder) / 'plan.json'}: broken ({error!r}): {inputs.AGAIN}") from error
-        return plan
+            raise ValueError(f"{path}: expected the plan of a review, got none or a broken one ({error!r})") from error
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
 
     Parameters
     ----------
-    answers : image -> "right", "wrong" or "unsure": a mapping, or a DataFrame with the columns index and answer
+    answers : image -> "right", "wrong" or "unsure": a mapping, pairs, or a DataFrame with the columns index and answer
         (and optionally given, which is compared with the plan). Images without an answer were not looked at.
     level : of the interval, between 0 and 1.
 
@@ -236,4 +233,5 @@ def _triples(answers: Any) -> Iterable[tuple[int, str, Any]]:
             (int(row), answer, label)
             for row, answer, label in zip(answers["index"], answers["answer"], given, strict=True)
         ]
-    return [(int(row), answer, None) for row, answer in answers.items()]
+    pairs = answers.items() if isinstance(answers, Mapping) else answers
+    return [(int(row), answer, None) for row, answer in pairs]

@@ -124,8 +124,9 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
     ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
         written then.
     """
-    found, plan, answers = audit.Audit.load(done), audit.ReviewPlan.load(done), read_review(review)
-    share = check_review(review, plan, answers, set(found.labels.tolist()))
+    plan, answers = audit.ReviewPlan.load(done), read_review(review)
+    table = pd.read_csv(done / "audit.csv", usecols=["given"], dtype=str, keep_default_na=False)
+    share = check_review(review, plan, answers, set(table["given"]))
     plan.save(folder)
     with files.replacing(folder / REVIEW) as temporary:
         answers.to_csv(temporary, index=False)

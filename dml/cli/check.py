@@ -42,12 +42,7 @@ def check(
 
 
 def check_outputs(project: Project, names: list[str], audited: Sequence[str] = ()) -> None:
-    """Raise a ValueError if a person's file is where a stage of these studies writes.
-
-    Parameters
-    ----------
-    audited : studies that a person asks to audit, beside those with a section `audit`.
-    """
+    """Raise a ValueError if a person's file is where a stage of these studies writes."""
     from dml.config import load_study
     from dml.own_files import check
 
@@ -56,12 +51,7 @@ def check_outputs(project: Project, names: list[str], audited: Sequence[str] = (
 
 
 def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
-    """Print what studies cost, and their sum.
-
-    Parameters
-    ----------
-    runs : they run next, so that a cluster has to answer.
-    """
+    """Print what studies cost, and their sum."""
     from dml.config import load_study, place_of
     from dml.config.for_use import budget_text, explained, one_search
     from dml.files import free_bytes
@@ -119,12 +109,7 @@ def _data_notes(project: Project, study: Study) -> Iterator[str]:
 
 
 def cost(project: Project, name: str, seconds: float) -> Estimate:
-    """What a study costs.
-
-    Parameters
-    ----------
-    seconds : to spend on timing.
-    """
+    """What a study costs."""
     from dml.config import check_data, check_files, load_study
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared

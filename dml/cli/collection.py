@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 import typer
 
-from dml import evaluation, files, models
+from dml import files, models
 from dml.cli.models import image_files
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
@@ -43,7 +41,7 @@ from dml.types import TrainingSpec, Views
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 16  # pixels of images without a network: more make closed forms slow
-TIMED = 8  # images whose features are timed, after as many that warm up
+SECONDS = 0.06  # of one core for the features of one view of an image, about
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
@@ -214,8 +212,7 @@ def _images(
     each = [] if training is None else of_each_view(training, views)
     missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
     if missing:
-        assert training is not None
-        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1) + 5
+        seconds = count * len(missing) * SECONDS / (os.cpu_count() or 1) + 5
         report(
             f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
             f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for dml "
@@ -273,21 +270,6 @@ def _seen(folder: Path, source: Source, place: Path) -> dict[str, Any] | None:
     manifest, origin = (files.read_json(folder / name) for name in ("manifest.json", "origin.json"))
     same = isinstance(origin, dict) and origin.get("files") == source.fingerprint(place)
     return manifest if same and isinstance(manifest, dict) and (folder / "index.parquet").is_file() else None
-
-
-def _seconds_each(backbone: str, how: How) -> float:
-    """Seconds of one core for the features of one view of an image."""
-    side = models.pixels_of([(backbone, {})]).side
-    network = models.build(backbone, embedding_size=1, image_size=side).backbone
-    images, threads = torch.rand(TIMED, 3, side, side), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        evaluation.embed(network, [images], TIMED)
-        began = time.perf_counter()
-        evaluation.embed(network, [images], TIMED)
-        return (time.perf_counter() - began) / TIMED
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:

@@ -197,12 +197,7 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
 
 
 def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
-    """What to do next and how long it takes, with the commands.
-
-    Parameters
-    ----------
-    arguments : the place and the options about it, as on the command line.
-    """
+    """What to do next and how long it takes, with the commands."""
     from dml.cli.project import find_project
     from dml.files import LONGEST_NAME
     from dml.sweep.cost import duration_text

@@ -159,13 +159,7 @@ def image_files(places: Iterable[Path]) -> list[Path]:
 
 
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:
-    """Embed image files, resized as the model's training images were. Shows a progress bar on stderr.
-
-    Parameters
-    ----------
-    model : the folder of a trained model.
-    skip_corrupt : leave out files that cannot be decoded, and print how many.
-    """
+    """Embed image files, resized as the model's training images were. Shows a progress bar on stderr."""
     embedder = TrainedEmbedder(model)
     described = read_json(model / "model.json") or {}
     shape, how = described.get("image_shape"), described.get("resize")

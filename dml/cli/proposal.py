@@ -51,12 +51,7 @@ class Proposal:
 
 
 def propose(found: Survey, gpu: bool | None = None) -> Proposal:
-    """Settings that fit the images.
-
-    Parameters
-    ----------
-    gpu : whether this machine has one that is to be used; None: if it has, for images.
-    """
+    """Settings that fit the images."""
     gpu = (torch.cuda.is_available() and found.vectors is None) if gpu is None else gpu
     fine = found.index["fine"]
     images, fitting = found.per_class("train"), fine[found.split["tune"] == "train"].nunique()
@@ -129,13 +124,7 @@ def _resize(found: Survey, recipe: str) -> int | str | None:
 
 
 def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: Proposal, facts: Sequence[str]) -> str:
-    """The study's file.
-
-    Parameters
-    ----------
-    options : the settings of the source.
-    facts : lines about the images and the cost, for its head.
-    """
+    """The study's file."""
     template = environment().get_template("study.yaml")
     block = {"backbone": PRETRAINED, "train_from": BLOCK}
     return template.render(

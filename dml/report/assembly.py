@@ -172,13 +172,7 @@ def _notices(results: Results) -> list[Notice]:
 def figure_arrays(
     study: Study, results: Path, store: Path, before: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
-    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
-
-    Parameters
-    ----------
-    results, store : the study's folder of results, and the store of trials.
-    before : the arrays of the snapshot that is replaced; trials that were reused from it have no others.
-    """
+    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores."""
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
     covers(loaded)  # asks for each class's scores
     for name, section in sections_of(loaded).items():

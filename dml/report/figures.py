@@ -130,12 +130,7 @@ class PercentTicks(Formatter):
 
 
 def grid_of(figure: Figure, number: int, rows: int, columns: int, **shared: Any) -> np.ndarray:
-    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty.
-
-    Parameters
-    ----------
-    shared : `sharex` and `sharey`, as `Figure.subplots` takes them.
-    """
+    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty."""
     grid = figure.subplots(rows, columns, squeeze=False, **shared)
     for axes in grid.flat[number:]:
         axes.set_axis_off()
@@ -209,10 +204,6 @@ class Series:
 def draw(panels: Iterable[Axes], series: Sequence[Series], **title: Any) -> pd.DataFrame:
     """Draw the panels in the order of their first series, each with its title.
 
-    Parameters
-    ----------
-    title : as `Axes.set_title` takes it.
-
     Returns
     -------
     One row per point: panel, series, x and y.
@@ -275,13 +266,7 @@ BEST = 8  # of them
 
 
 def drawn_cells(results: Results, names: Sequence[str], key: str, bare: bool = False) -> tuple[list[str], str]:
-    """The cells that a figure draws, and what its caption adds if it leaves out those of the lowest mean scores.
-
-    Parameters
-    ----------
-    key : the score.
-    bare : methods that differ only in settings that vary, or in a filter, count as one.
-    """
+    """The cells that a figure draws, and what its caption adds if it leaves out those of the lowest mean scores."""
     means: dict[Method, list[float]] = {}
     methods = {name: results.methods[name].bare if bare else results.methods[name] for name in names}
     for name, method in methods.items():

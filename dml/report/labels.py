@@ -88,12 +88,7 @@ def level_label(noise: str, rate: float, own: bool) -> str:
 
 
 def noise_axis(noise: str, own: bool = False) -> str:
-    """What the rate of a noise model is a share of.
-
-    Parameters
-    ----------
-    own : whether the labels are a user's own, of which some may be wrong at rate 0.
-    """
+    """What the rate of a noise model is a share of."""
     if is_topline(noise):
         return "share of training samples left out"
     return f"share of training labels that {'was made wrong' if own and makes_noise(noise) else 'are wrong'}"

@@ -238,14 +238,7 @@ class Outcome:
 
 
 def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary], trains: bool = True) -> Outcome:
-    """The verdict on a study's best method: by how much it is above what is free, and how sure that is.
-
-    Parameters
-    ----------
-    baseline : the best score without training, in words; unused without `gains`.
-    gains : in points, by metric, the objective first; empty: nothing was scored without training.
-    trains : False: the best method is a closed form, or its best step is 0.
-    """
+    """The verdict on a study's best method: by how much it is above what is free, and how sure that is."""
     refit, free = f"dml refit {study}", f"dml refit {study}{FREE}"
     numbers = ", ".join(f"{metric} {points(gain)}" for metric, gain in gains.items())
     if not trains:

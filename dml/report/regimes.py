@@ -72,12 +72,7 @@ def of_pretrained(studies: Sequence[Results]) -> Counter[str]:
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
-    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key.
-
-    Parameters
-    ----------
-    oracles : also of filters that are told the true rate of wrong labels.
-    """
+    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key."""
     for dataset, noise in () if results.experiment else results.conditions:
         sought = results.study.dataset(dataset).evaluate_on[0]  # also where coarser labels choose: `search.level`
         key = str(ScoreKey.parse(results.objective(dataset))._replace(level=sought, metric="recall@1"))

@@ -34,13 +34,7 @@ ERROR_LENGTH = 4000  # characters
 
 
 def picture(results: Results, state: str = "finished") -> Picture:
-    """A study's runs: that of the study first, each cell's before those of its trials.
-
-    Parameters
-    ----------
-    results : may have trials with the status `running`.
-    state : of the sweep: `running`, `finished`, `interrupted` or `failed`.
-    """
+    """A study's runs: that of the study first, each cell's before those of its trials."""
     trials = results.trials[results.trials["cell"].isin(results.cells)]
     rows = {str(name): own for name, own in trials.groupby("cell", sort=False)}
     metrics = {name: _metrics(results, name, rows[name]) for name in results.cells if name in rows}
@@ -227,10 +221,10 @@ AUDIT_COUNTS = ("images", "classes", "suspects", "contradicting_duplicates", "lo
 
 def audits(folder: Path, study: str) -> list[Run]:
     """The run of the audit in a folder (`audit/<study>`); none if there is no audit."""
-    content, saved = read_json(folder / SUMMARY), read_json(folder / "audit.json")
-    if content is None or saved is None:
+    content = read_json(folder / SUMMARY)
+    if content is None:
         return []
-    params = {"dataset": content["dataset"], "representation": content["representation"], **saved["settings"]}
+    params = {"dataset": content["dataset"], "representation": content["representation"], **content["settings"]}
     settings = hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:16]
     files = [folder / "index.html", folder / SUMMARY, *sorted(folder.glob("*.csv"))]
     return [

@@ -50,13 +50,7 @@ def is_made(folder: Path | None, digest: str) -> bool:
 
 
 def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Value]) -> Value:
-    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there.
-
-    Parameters
-    ----------
-    folder : None: nothing is kept. Else only the last digest is.
-    make : called with the folder for its files.
-    """
+    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there."""
     if folder is None:
         return make(root)
     own = folder / digest

@@ -31,12 +31,7 @@ POINTS = 20  # of a curve
 
 
 def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
-    """The finished trials of a study's cells, in the order of the cells.
-
-    Parameters
-    ----------
-    trials : the content of `trials.parquet`.
-    """
+    """The finished trials of a study's cells, in the order of the cells."""
     scores = sorted(filter(ScoreKey.is_spelt, trials))
     used = [key for key in scores if trials[key].notna().any()]
     others = [column for column in trials if column not in (*scores, "host")]
@@ -128,14 +123,7 @@ PROVENANCE = (
 
 
 def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.ndarray] | None = None) -> None:
-    """Write a study's snapshot.
-
-    Parameters
-    ----------
-    results : contains `trials.parquet` and `summary.json`.
-    root : contains the snapshots of all studies.
-    arrays : what its figures of embeddings are drawn from, see `dml.snapshots.folder`.
-    """
+    """Write a study's snapshot."""
     check_ran(study, results)
     snapshot = Snapshot(root / study.name)
     if not is_output(snapshot.path / TRIALS) and (found := sorted(snapshot.path.glob("[!.]*"))):

@@ -116,13 +116,7 @@ def is_model_uri(text: str) -> bool:
 
 
 def model_folder(uri: str, tracking: str | None = None) -> Path:
-    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server.
-
-    Parameters
-    ----------
-    uri : of a model.
-    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`.
-    """
+    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server."""
     import mlflow
 
     tracking = os.environ.get("MLFLOW_TRACKING_URI") or tracking

@@ -154,10 +154,10 @@ def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
     os.utime(asked_last, (time.time() + 60,) * 2)
     counts = dict.fromkeys(("images", "classes", "suspects", "contradicting_duplicates", "looks"), 3)
     audit = {**counts, "rate": {"guess": 0.1, "warning": ""}, "review": None, "measured": None, "losses": {}}
+    audit["settings"] = {"folds": 5}
     write_json(
         tmp_path / "audit/summary.json", {**audit, "digest": "d2", "dataset": "digits", "representation": "pixels"}
     )
-    write_json(tmp_path / "audit/audit.json", {"settings": {"folds": 5}})
 
     found = picture_of(where, study)
     first, *others = found.runs

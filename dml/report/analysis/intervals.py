@@ -238,13 +238,7 @@ def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> lis
 
 
 def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
-    """The variance of the mean over all queries, by a bootstrap of whole classes.
-
-    Parameters
-    ----------
-    means : (C,), of at least 2 classes, over seeds.
-    counts : (C,), queries of each class.
-    """
+    """The variance of the mean over all queries, by a bootstrap of whole classes."""
     values, queries = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     rest, classes = queries * (values - values @ queries / queries.sum()), values.size
     return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)

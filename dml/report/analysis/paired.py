@@ -118,12 +118,7 @@ def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
-    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`).
-
-    Parameters
-    ----------
-    pairs : the key of the number of pairs behind a p.
-    """
+    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`)."""
     p = adjusted_p([row["p"] for row in others], [row[pairs] for row in others])
     return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
 
@@ -250,14 +245,7 @@ def share(scores: pd.Series, references: pd.Series) -> pd.Series:
 
 
 def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:
-    """The rate at which the share first falls below `left`, interpolated; infinite if it never does.
-
-    Parameters
-    ----------
-    rates : of noise, above 0. At rate 0 the share is 100.
-    shares : in percent, one per rate.
-    left : percent of the reference.
-    """
+    """The rate at which the share first falls below `left`, interpolated; infinite if it never does."""
     before = (0.0, 100.0)
     for rate, share in sorted(zip(rates, shares, strict=True)):
         if share < left:

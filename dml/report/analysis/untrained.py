@@ -80,11 +80,6 @@ def untrained(
     """The baseline at a noise rate: what observed labels choose. None: nothing was scored without training.
 
     The best on test classes for results without that choice, and of a given length.
-
-    Parameters
-    ----------
-    key : of the score.
-    length : only of so many dimensions; None: of any number.
     """
     baselines = [
         Baseline(

@@ -35,12 +35,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
 
 
 def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
-    """The columns that say which cell a row is about, without those that are the same in every cell.
-
-    Parameters
-    ----------
-    rate : whether rows are about one noise rate.
-    """
+    """The columns that say which cell a row is about, without those that are the same in every cell."""
     rows = [identity(results, name) for name in results.cells]
     several = {key for key in (rows[0] if rows else ()) if len({row[key] for row in rows}) > 1}
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
@@ -78,13 +73,7 @@ def block_column(results: Results) -> Column:
 
 
 def difference_columns(results: Results, p: Column, several: bool = True) -> tuple[Column, ...]:
-    """The columns of a paired comparison.
-
-    Parameters
-    ----------
-    p : the column of p.
-    several : whether there are several blocks (`Study.blocks`); one has neither intervals nor tests.
-    """
+    """The columns of a paired comparison."""
     tested = (Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), p)
     return (
         Column("difference", "Difference", "difference", "in points"),
@@ -94,12 +83,7 @@ def difference_columns(results: Results, p: Column, several: bool = True) -> tup
 
 
 def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
-    """What a score column shows, for captions.
-
-    Parameters
-    ----------
-    keys : of scores with the intervals of `summary_at`; none: of intervals over blocks.
-    """
+    """What a score column shows, for captions."""
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)

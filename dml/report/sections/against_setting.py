@@ -57,13 +57,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str)
 
 
 def against_setting(results: Results, frame: pd.DataFrame, axis: str) -> Figure | None:
-    """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
-
-    Parameters
-    ----------
-    frame : cell, metric, score mean, score low and score high; of one dataset, noise model, rate and score.
-    axis : of the study's `grid`.
-    """
+    """The figure, or None if no cell has a value. Bands are 95% intervals over seeds."""
     lines = lines_of(results, [] if frame.empty else frame["cell"], axis)
     if not any(set(line) - {None} for line in lines.values()):
         return None

@@ -97,11 +97,6 @@ def effects(scores: pd.DataFrame, overlap: float = 0.0) -> pd.DataFrame:
     """The effect of each level of each axis at each rate, in points, with its interval, p, and Holm's over all of them.
 
     The two levels of an axis have opposite effects: these are one hypothesis.
-
-    Parameters
-    ----------
-    scores : as of `crossed`.
-    overlap : of class splits, `Results.overlap`.
     """
     rows: list[dict[str, Any]] = []
     questions: list[tuple[str, float, str]] = []

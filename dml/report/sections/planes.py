@@ -76,14 +76,7 @@ def trials_by_dataset(results: Results) -> dict[str, dict[str, str]]:
 
 
 def panels(frame: pd.DataFrame, numerals: bool, below: Mapping[tuple[str, str], str]) -> Figure:
-    """A column for each method, and below each other its sets; with more than `COLUMNS` methods, again below.
-
-    Parameters
-    ----------
-    frame : method, set, x, y, class, and colour: its position in `COLOURS`.
-    numerals : whether a numeral at the median of each class names it.
-    below : the labels of the horizontal axes, by method and set.
-    """
+    """A column for each method, and below each other its sets; with more than `COLUMNS` methods, again below."""
     methods, sets = frame["method"].unique(), list(frame["set"].unique())
     columns = -(-len(methods) // -(-len(methods) // COLUMNS))  # rows are as full as each other
     rows = -(-len(methods) // columns) * len(sets)

@@ -51,12 +51,7 @@ from dml.types import VALIDATION, ScoreKey
 
 
 def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys: Sequence[str]) -> Figure | None:
-    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores.
-
-    Parameters
-    ----------
-    frame : cell, metric (the label of a key), score mean, score low, score high and score n.
-    """
+    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores."""
     rows = {(row["cell"], row["metric"]): row for row in frame.to_dict("records")}
     keys = [key for key in keys if any((name, score_label(key)) in rows for name in cells)]
     if not keys:

@@ -17,8 +17,8 @@ def audited(tmp_path):
     labels = np.array(["ant", "bee", "cat"]).repeat(20)
     found = audit.audit(generator.normal(size=(60, 4)) + 3 * np.eye(3, 4).repeat(20, axis=0), labels)
     plan = audit.review_plan(found, 12)
-    found.save(tmp_path / "done")
     plan.save(tmp_path / "done")
+    found.table().to_csv(tmp_path / "done/audit.csv", index=False)
     paths = [f"{label}/{number}.png" for number, label in enumerate(labels)]
     rows = plan.rows.tolist()
     table = {
@@ -31,20 +31,19 @@ def audited(tmp_path):
     }
     answers = pd.DataFrame(table)
     answers.loc[0, ["answer", "label"]] = "wrong", "cat"
-    return tmp_path, answers
+    return tmp_path, answers, found
 
 
 def take(audited, answers, **options):
-    folder, _ = audited
+    folder, *_ = audited
     answers.to_csv(folder / "mine.csv", index=False, **options)
     return study.take_in(folder / "asking", folder / "mine.csv", folder / "done")
 
 
 def test_a_review_is_kept_with_its_plan(audited):
-    folder, answers = audited
+    folder, answers, found = audited
     estimate = take(audited, answers)
     assert estimate.looks == 12
-    found = audit.Audit.load(folder / "done")
     kept = study.taken(folder / "asking", found)
     assert kept is not None
     assert kept.estimate == estimate
@@ -64,7 +63,7 @@ def test_a_review_is_kept_with_its_plan(audited):
     ],
 )
 def test_what_does_not_belong_is_refused_and_nothing_is_written(audited, column, value, expected):
-    folder, answers = audited
+    folder, answers, _ = audited
     answers[column] = answers[column].astype(object)
     answers.loc[0, column] = value
     with pytest.raises(ValueError, match=rf"mine\.csv: .*{expected}"):

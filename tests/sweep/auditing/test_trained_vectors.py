@@ -13,6 +13,7 @@ from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
+from dml.training.loop import Training
 
 pytestmark = pytest.mark.slow
 
