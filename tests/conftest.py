@@ -71,11 +71,7 @@ def results_page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Golden:
-    """Compares what a part computes with `tests/golden/<kind>/<name>.json`.
-
-    A file contains the part's version, the defaults of its settings, and numbers. Numbers or defaults that differ from
-    the file need a raised version: a trial's key contains it, so results of the old code are not taken for the new.
-    """
+    """Compares what a part computes with `tests/golden/<kind>/<name>.json`."""
 
     def __init__(self, update: bool, folder: Path = GOLDEN):
         self._update, self._folder = update, folder
@@ -90,16 +86,7 @@ class Golden:
         rtol: float = 1e-9,
         atol: float = 1e-12,
     ) -> None:
-        """Compare.
-
-        Parameters
-        ----------
-        kind, name : such as `losses`, `triplet`.
-        part : has the `version`; a class (or an object of it), or a module.
-        values : what it computes: nested mappings and sequences of numbers, strings, arrays and tensors.
-        defaults : of its settings; None: those of its constructor.
-        rtol, atol : of floating-point numbers; integers, strings and booleans are compared exactly.
-        """
+        """Compare."""
         if defaults is None:
             from dml.discovery import defaults_of
 
@@ -172,12 +159,7 @@ def _file_of(part: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What tests change for the whole process is as before when they end.
-
-    A project that a test loads puts its folder first on Python's path. MLflow keeps the backend that a test sets, also
-    in the environment. With two threads of torch the files after `test_threads_are_as_before` took up to eight times as
-    long: on two processors they wait for each other beside a second worker.
-    """
+    """Python's path, MLflow's backend and torch's threads are as before: two threads take up to eight times as long."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     threads = torch.get_num_threads()
     yield
@@ -248,10 +230,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
-    """A Ray cluster of two processors, shared by a file's tests whose subject is not how Ray starts or ends.
-
-    Not by all files: one that had ended in the file before failed every test after it.
-    """
+    """A Ray cluster of two processors, shared by a file's tests whose subject is not how Ray starts or ends."""
     with pytest.MonkeyPatch.context() as patch:
         from dml.sweep.execution.cluster import QUIET
 

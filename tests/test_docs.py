@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -11,25 +10,19 @@ import pandas as pd
 import pytest
 import torch
 
-from dml import config, discovery, evaluation, losses, protocols
+from dml import config, discovery, evaluation, protocols
 from dml.config.for_use import caveats
 from dml.report.loading import load
-from dml.report.methods import mark
 from dml.report.numbers import points
 from dml.report.regimes import each_gain
 from dml.snapshots import Snapshot
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-NETWORKS = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
-DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
-PARTS = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-OWN_PART = (ROOT / "docs" / "own-part.md").read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -58,12 +51,6 @@ def test_the_code_that_trains_with_a_memory_runs():
     networks = scope["network"], torch.nn.Linear(64, 16)
     trained, random = (evaluation.evaluate(n(pixels).detach(), labels, metrics=["map@r"])["map@r"] for n in networks)
     assert trained > random + 0.2
-
-
-def test_the_code_of_an_own_loss_is_that_of_the_rooms_docstring():
-    (block,) = blocks(OWN_PART, "python")
-    example = losses.__doc__.split("contract tests:\n")[1].split("`_forms.py`")[0]
-    assert block.split() == example.split()
 
 
 @pytest.mark.slow
@@ -99,10 +86,7 @@ TURNED = re.compile(r"\b(takes|costs?|lowers?|harms|below|ahead|loses|less)\b")
 
 @pytest.mark.slow
 def test_the_findings_are_those_of_the_published_studies(results_page):
-    """Each effect with an interval is what the page of results says of a study that the paragraph names.
-
-    The opposite of it, only in a sentence that says "takes", "costs" and the like.
-    """
+    """Each effect with an interval is what the page of results says of a study that the paragraph names."""
     results = results_page.replace("\N{MINUS SIGN}", "-").replace("+", "")
     published = {path.name for path in (ROOT / "docs/results").iterdir() if path.is_dir()}
     of = {name: _said_of(name, results) for name in published}
@@ -120,20 +104,6 @@ def test_the_findings_are_those_of_the_published_studies(results_page):
                 assert said or any(re.search(pattern, _gains_of(study)) for study in studies), (both, studies)
 
 
-def test_comparisons_at_one_learning_rate_are_marked():
-    """In each point of README's findings, and each section of the findings, that names an untuned study."""
-    stated = [(point, point) for point in _readmes_findings()]
-    assert len(stated) == 3
-    sections = [(section.partition("\n")[0], section) for section in FINDINGS.split("\n## ")[1:]]
-    named = 0
-    for where, text in stated + sections:
-        for study in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text):
-            said = mark(config.load_study(ROOT / "pipelines/studies" / f"{study}.yaml"))
-            named += bool(said)
-            assert said.removeprefix("rate ") in where, (study, where)
-    assert named > 15
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/findings.md", "docs/ideas"])
 def test_what_was_chosen_on_correct_labels_and_shared_handwriting_are_said(page):
     """In each section that names a study with the mark, and in each page about an idea."""
@@ -147,11 +117,6 @@ def test_what_was_chosen_on_correct_labels_and_shared_handwriting_are_said(page)
                 named += 1
                 assert mark_ in section.lower(), (mark_, study, section.partition("\n")[0])
     assert named
-
-
-def _readmes_findings() -> list[str]:
-    (found,) = re.findall(r"## What we found\n.*?\n## ", README, flags=re.DOTALL)
-    return [point.split("\n\n")[0] for point in found.split("\n- ")[1:]]
 
 
 def _said_of(study: str, results: str) -> str:
@@ -184,42 +149,3 @@ def test_the_architecture_names_what_exists():
         assert hasattr(protocols, name), name
     folders = {path.strip("/").replace("/", ".") for path in re.findall(r"\| `(dml/[\w/]+/)` \|", ARCHITECTURE)}
     assert folders == set(discovery.KINDS)
-
-
-def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    layers = [re.findall(r"dml\.(\w+)", layer) for layer in contract["contracts"][0]["layers"]]
-    picture = (ROOT / "docs/figures/rooms.svg").read_text(encoding="utf-8")
-    drawn = re.findall(r'y="(\d+)" class="name">(\w+)<', picture)
-    height = {name: int(y) for y, name in drawn}
-    assert set(height) == {room for layer in layers for room in layer}
-    for above, below in itertools.pairwise(layers):
-        assert max(height[room] for room in above) <= min(height[room] for room in below)
-
-
-@pytest.mark.parametrize(
-    ("package", "shown"),
-    [
-        ("dml.losses", PARTS),
-        ("dml.filters", PARTS),
-        ("dml.miners.positives", PARTS),
-        ("dml.miners.negatives", PARTS),
-        ("dml.noise", PARTS),
-        ("dml.models", NETWORKS),
-        ("dml.data.batches", SETTINGS),
-        ("dml.data.augment", SETTINGS),
-        ("dml.data.sources", DATASETS),
-    ],
-)
-def test_every_part_is_named(package, shown):
-    for name in discovery.names(package):
-        assert f"`{name}`" in shown, f"{package}: name `{name}` in {shown.splitlines()[0]!r}"
-
-
-def test_every_part_of_the_python_interface_has_a_page():
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
-    shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
-    for package in ("losses", "filters", "miners.positives", "miners.negatives", "noise", "evaluation.metrics"):
-        files = (ROOT / "dml" / package.replace(".", "/")).glob("[a-z]*.py")
-        parts = {f"dml.{package}.{path.stem}" for path in files} - {"dml.losses.geodesic", "dml.losses.synthesis"}
-        assert parts <= shown

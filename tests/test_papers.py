@@ -1,12 +1,10 @@
 """The seam between the engine and a project's papers: a folder is a paper, and a project may have none."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from dml import papers
 from dml.pipeline import versions
 
 pytestmark = pytest.mark.slow
@@ -117,38 +115,6 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
         assert "claims.html" not in text
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "title: A\nyear: 2030\nsection: [a]\n",
-            "section: expected title and year, and of citation, ",
-        ),
-        ("title: A\n", "year: expected"),
-        ("", "title, year: expected"),
-        ("title: A\nyear: 2030\nsections: [one]\n", "sections: one: expected files in its folder sections; there is"),
-    ],
-)
-def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
-    (tmp_path / "papers/one").mkdir(parents=True)
-    (tmp_path / "papers/one/paper.yaml").write_text(text)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(ValueError, match=r"paper\.yaml") as raised:
-        papers.papers()
-    assert said in str(raised.value)
-
-
-def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
-    import papers as imported  # that of the clone
-
-    (tmp_path / "papers/one").mkdir(parents=True)
-    (tmp_path / "papers/one/paper.yaml").write_text(PAPER.partition("sections")[0])
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with pytest.raises(ValueError, match="cannot be imported") as raised:
-        papers.papers()
-    assert imported.__file__ in str(raised.value)
-
-
 @pytest.mark.parametrize("others_first", [False, True])
 def test_a_project_with_papers_hides_none_of_pythons_modules(project, others_first):
     root, python = project
@@ -163,18 +129,6 @@ use_project(Path())
 print(papers()[0].name, Path(PathFinder.find_spec("calendar").origin).parent == Path({str(root)!r}))
 """)
     assert said == "fifth False\n"
-
-
-@pytest.mark.parametrize(
-    ("claims", "said"),
-    [("id,claim,decided_by\nother-sum,A.,cpu\n", "'fifth-'"), ("id,claim,decided_by,nots\nfifth-a,A.,cpu,\n", "nots")],
-)
-def test_wrong_claims_are_refused(project, claims, said):
-    root, python = project
-    (root / "papers/fifth/claims.csv").write_text(claims)
-    found = python("from dml.papers import paper_claims; paper_claims()", status=1)
-    assert "claims.csv" in found
-    assert said in found
 
 
 def test_the_report_counts_the_papers_code_and_no_other_stage_does(project):

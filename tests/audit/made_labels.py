@@ -12,10 +12,7 @@ def blobs(
     seed: int = 0,
     steps: int = 0,
 ):
-    """Vectors float32 (n, size), true and given labels int64 (n,).
-
-    A wrong label is one of the next `steps` classes; 0: of all others.
-    """
+    """Vectors float32 (n, size), true and given labels int64 (n,)."""
     rng = np.random.default_rng(seed)
     true = np.arange(n) % classes
     vectors = (rng.normal(size=(classes, size))[true] + spread * rng.normal(size=(n, size))) / size**0.5

@@ -91,27 +91,3 @@ def test_contradicting_duplicates_are_listed():
     assert list(zip(pairs["first"], pairs["second"], strict=True)) == [(6, 7), (31, 33)]
     assert pairs["given_first"].tolist() == [given[6], given[31]]
     assert (pairs["similarity"] > 0.999).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda v, g: (v[:-1], g), "one vector for each of the 600 labels, got 599"),
-        (lambda v, g: (v, np.zeros_like(g)), "at least two classes, but all 600 labels are 0"),
-        (lambda v, g: (v, np.arange(600)), "beyond judgement"),
-        (lambda v, g: (v, np.where(np.arange(600) == 4, 1, 0)), "two classes of 3 or more images, got 1"),
-        (lambda v, g: (np.where(np.arange(600)[:, None] == 5, np.nan, v), g), "1 of 600 rows hold NaN or infinity: 5"),
-        (lambda v, g: (v, g - 1), "are missing"),
-        (lambda v, g: (v, [*map(str, g[:-1]), float("nan")]), "1 of 600 are missing: rows 599"),
-        (lambda v, g: (v, [None, *map(str, g[1:])]), "1 of 600 are missing: rows 0"),
-        (lambda v, g: (v, g + 0.5), "expected integers or strings"),
-        (lambda v, g: (v[:, 0], g), r"expected vectors \(n, D\)"),
-        (lambda v, g: ({}, g), "an empty one"),
-        (lambda v, g: (v, g[:0]), "no labels"),
-        (lambda v, g: (v.astype(str), g), "expected numbers"),
-    ],
-)
-def test_what_cannot_be_audited(noisy, change, message):
-    vectors, _, given = noisy
-    with pytest.raises(ValueError, match=message):
-        audit.audit(*change(vectors, given))

@@ -154,22 +154,3 @@ def same(first, second):
 def test_it_repeats(noisy, trained):
     vectors, _, given = noisy
     assert same(audit.audit({"net": Collapsing(vectors)}, given), trained)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda found: found[:-1], "'net': expected vectors for each of the 5 folds, got 4"),
-        (lambda found: [found[0], found[1][:-1], *found[2:]], "'net, fold 1': expected one vector for each of the 600"),
-        (lambda found: [*found[:4], found[4] * np.nan], "'net, fold 4': 600 of 600 rows hold NaN"),
-    ],
-)
-def test_what_a_learner_must_return(noisy, change, message):
-    vectors, _, given = noisy
-
-    class Wrong(Collapsing):
-        def __call__(self, observed):
-            return change(super().__call__(observed))
-
-    with pytest.raises(ValueError, match=message):
-        audit.audit({"net": Wrong(vectors)}, given)

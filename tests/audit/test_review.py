@@ -94,24 +94,3 @@ def test_unsure_answers_are_counted_and_not_used(noisy, found):
     assert (first.looks, first.unsure, second.unsure) == (150, 50, 0)
     assert (first.rate, first.low, first.high) == (second.rate, second.low, second.high)
     assert first.high - first.low > 0
-
-
-def test_answers_that_cannot_be_used(found):
-    plan = audit.review_plan(found, 50)
-    first, second, third = (int(row) for row in plan.rows[:3])
-    outside = next(row for row in range(600) if row not in set(plan.rows.tolist()))
-    with pytest.raises(
-        ValueError, match=f"contradictory answers for the images {min(first, third)}, {max(first, third)}:"
-    ):
-        audit.estimate(
-            plan, [(first, "right"), (second, "wrong"), (third, "unsure"), (first, "wrong"), (third, "right")]
-        )
-    assert audit.estimate(plan, [(first, "right"), (first, "right")]).looks == 1
-    with pytest.raises(ValueError, match=f"image {outside} is not in the review plan"):
-        audit.estimate(plan, {outside: "right"})
-    with pytest.raises(ValueError, match="expected one of right, wrong, unsure, got 'maybe'"):
-        audit.estimate(plan, {first: "maybe"})
-    with pytest.raises(ValueError, match="no image was found right or wrong"):
-        audit.estimate(plan, {first: "unsure"})
-    with pytest.raises(ValueError, match="level"):
-        audit.estimate(plan, {first: "right"}, level=95)

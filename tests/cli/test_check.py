@@ -16,14 +16,6 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
-def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
-    path = project / "pipelines/studies/tiny.yaml"
-    path.write_text(path.read_text().replace("search:", "serch:"))
-    done = dml("check", "tiny")
-    assert done.code == 1
-    assert done.err.startswith("error: pipelines/studies/tiny.yaml:9: serch: unknown key; did you mean 'search'")
-
-
 def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
     path = project / "pipelines/studies/tiny.yaml"
     path.write_text(path.read_text() + "noise: [{name: label_file, settings: {path: store/noisy.csv}}]\n")

@@ -4,8 +4,6 @@ import importlib.metadata
 
 import pytest
 
-NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
-
 
 @pytest.fixture(autouse=True)
 def requirements(monkeypatch):
@@ -40,19 +38,3 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, project, requi
     assert "numpy" not in line
     assert '-> pip install --upgrade "noisy-dml[pipeline]"' in done.out
     assert done.out.endswith("1 missing\n")
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "name"),
-    [
-        ("MLFLOW_TRACKING_URI", NOWHERE, "tracking"),
-        ("RAY_ADDRESS", "127.0.0.1:9", "Ray"),
-    ],
-)
-def test_services_that_do_not_answer(dml, project, monkeypatch, variable, value, name):
-    monkeypatch.setenv(variable, value)
-    done = dml("doctor")
-    assert done.code == 1
-    assert lines(done)[name].startswith("missing")
-    assert f"{variable}={value}" in lines(done)[name]
-    assert "unset " in done.out

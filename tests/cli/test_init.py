@@ -77,39 +77,6 @@ def test_nothing_is_overwritten(dml, empty):
     assert (empty / "params.yaml").read_text() == "mine: 1\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "ignored"),
-    [
-        ("report/thesis.tex", ""),
-        ("data/wood/oak.png", ""),
-        ("store/notes.txt", ""),
-        ("mlflow.db", ""),
-        ("report/thesis.tex", "/report/\n"),
-        ("results/quickstart/summary.json", "/results/\n"),
-    ],
-)
-def test_no_project_where_it_would_hide_or_overwrite_files_of_a_person(dml, empty, name, ignored):
-    (empty / name).parent.mkdir(parents=True, exist_ok=True)
-    (empty / name).write_text("mine")
-    (empty / ".gitignore").write_text(ignored)
-    done = dml("init")
-    assert done.code == 1
-    assert name.split("/")[0] in done.err
-    assert files(empty) == {name, ".gitignore"}
-    assert (empty / ".gitignore").read_text() == ignored
-
-
-@pytest.mark.parametrize(("where", "said"), [(".", "is a project already"), ("below/it", "is in the project")])
-def test_no_project_in_a_project(dml, empty, where, said):
-    dml("init")
-    before = files(empty)
-    done = dml("init", where)
-    assert done.code == 1
-    assert said in done.err
-    assert str(empty / "pipelines/studies") in done.err
-    assert files(empty) == before
-
-
 def test_a_clone_has_the_same_pipeline():
     """But for its scripts in `pipelines`, which start the same code."""
     ours = (ROOT / "dvc.yaml").read_text(encoding="utf-8")

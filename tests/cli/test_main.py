@@ -29,15 +29,6 @@ def test_every_command_is_in_the_documentation(name):
     assert re.search(rf"^\| `dml {name}\b[^`]*` \|", text, flags=re.MULTILINE)
 
 
-def test_the_makefile_passes_options_that_commands_have():
-    commands = typer.main.get_command(app).commands
-    lines = re.findall(r"dml ([a-z]+) (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    passed = [(name, option) for name, rest in lines for option in re.findall(r"--[a-z-]+", rest)]
-    assert {"audit"} <= {name for name, _ in passed}
-    for name, option in passed:
-        assert option in [text for parameter in commands[name].params for text in parameter.opts], (name, option)
-
-
 @pytest.mark.parametrize("arguments", [["run"], ["check", "quickstart"], ["status"], ["report"], ["gc"], ["ui"]])
 def test_outside_a_project_one_message_says_what_was_expected(dml, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
@@ -67,19 +58,3 @@ def test_help_starts_without_heavy_imports():
     before = os.times().children_user
     subprocess.run([sys.executable, "-m", "dml", "--help"], env=environment, capture_output=True, check=True)
     assert os.times().children_user - before < 1.0  # seconds of the processor: 0.2 on two cores
-
-
-def test_an_unknown_study_is_named_without_heavy_imports(project):
-    program = f"""
-import contextlib, io, sys
-from dml.cli.main import app
-for word in ("check", "recommend", "refit", "why", "publish"):
-    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
-        app([word, "tinny"])
-    loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own
-    print(word, "no such study" in said.getvalue() and "did you mean 'tiny'" in said.getvalue(), sorted(loaded))
-"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
-    assert [line.split(" ", 1)[1] for line in done.stdout.splitlines()] == ["True []"] * 5

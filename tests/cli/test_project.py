@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
-from dml.cli.project import Project, studies_of, valid, write_chosen
+from dml.cli.project import Project, studies_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,15 +22,3 @@ def test_a_study_may_be_named_by_its_file(project):
         assert studies_of(Project(project), [name, "tiny"]) == ["tiny"]
     with pytest.raises(ValueError, match=r"tinny\.yaml: no such study or group; did you mean 'tiny'"):
         studies_of(Project(project), ["../tinny.yaml"])
-
-
-def test_choosing_keeps_the_comments(project):
-    text = (project / "pipelines/studies/tiny.yaml").read_text()
-    (project / "pipelines/studies/other.yaml").write_text(text)
-    chosen = valid(Project(project), ["other", "tiny", "other"])
-    assert chosen == ["other", "tiny"]
-    write_chosen(Project(project), chosen)
-    written = (project / "params.yaml").read_text()
-    assert written.startswith("# a comment\n")
-    assert yaml.safe_load(written) == {"studies": ["other", "tiny"]}
-    assert Project(project).chosen() == ["other", "tiny"]

@@ -9,20 +9,6 @@ from dml.files import write_json
 NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
 
 
-def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, swept):
-    done = dml("recommend", NAME, "--rate", 0.1, "--json", "best.json")
-    assert done.code == 0, done.err
-    assert done.out.startswith("tiny at 10% wrong labels (digits, not tuned): R@1, test classes, fine labels\n")
-    assert "best     triplet, easy + random    69.5 " in done.out
-    assert "loss.margin              0.2" in done.out
-    assert "10% was not measured: this is what holds at 0%" in done.out
-    assert done.out.endswith("  dml refit tiny --rate 0.1\n")
-    content = json.loads((swept / "best.json").read_text())
-    assert content["level"] == 0.0
-    assert content["methods"][0]["verdict"] == "best"
-    assert content["commands"] == ["dml refit tiny --rate 0.1"]
-
-
 def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, swept):
     """At the rate 0.4 random positives win; labels as given are those of rate 0, though 30% of them are wrong."""
     frame = pd.read_parquet(swept / "results/tiny/trials.parquet")

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from dml.cli.project import Project
-from dml.files import Locked, locked
+from dml.files import locked
 
 
 def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
@@ -49,28 +49,6 @@ def test_failed_trials_are_said_and_nothing_else_is_no_success(dml, project, pro
     assert said in done.err
     assert bool(done.err) == bool(said)
     assert "index.html" in done.out
-
-
-def test_what_another_run_chooses_during_the_estimate_does_not_count(dml, project, monkeypatch):
-    seen = []
-
-    def another(*_):
-        (project / "params.yaml").write_text("studies: [other]\n")
-
-    def run(project, *command, check=True):
-        seen.append(project.chosen())
-        with pytest.raises(Locked), locked(project.store / "run.lock", wait=False):
-            pass
-        return 0
-
-    monkeypatch.setattr("dml.cli.run.print_costs", another)
-    monkeypatch.setattr("dml.cli.project.Project.run", run)
-    for arguments in (["run", "tiny"], ["run"]):
-        (project / "params.yaml").write_text("studies: [tiny]\n")
-        assert dml(*arguments).code == 0
-    assert seen == [["tiny"], ["tiny"]]
-    with locked(project / "store/run.lock", wait=False):
-        pass
 
 
 @pytest.mark.parametrize(

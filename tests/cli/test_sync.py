@@ -12,12 +12,3 @@ def test_all_with_results_or_a_sweep_that_has_begun(dml, project, programs):
         (project / folder / "trials.parquet").touch()
     assert dml("sync").code == 0
     assert synced(programs) == names[:1]
-
-
-def test_named_ones(dml, project, programs):
-    name = sorted(path.stem for path in (project / "pipelines/studies").glob("*.yaml"))[0]
-    assert dml("sync", name).code == 0
-    assert synced(programs) == [name]
-    wrong = dml("sync", "nothing")
-    assert wrong.code == 1
-    assert "'nothing': no such study" in wrong.err

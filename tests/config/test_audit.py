@@ -1,8 +1,6 @@
 """The section `audit`, and noises with a name."""
 
-import pytest
-
-from dml.config import ConfigError, Study, audited_cell, audited_dataset, load_study
+from dml.config import audited_cell, audited_dataset, load_study
 
 STUDY = """\
 title: t
@@ -37,13 +35,3 @@ def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_pa
     assert audited_cell(study.audit, study).positives == "random"
     assert study.audit.trained == {"positives": "random"}
     assert load(tmp_path, text + "audit: {}\n").audit.trained is False
-
-
-def test_noises_of_the_same_model_and_rate_need_names(tmp_path):
-    noise = "noise: [{name: uniform, rates: [0.2]}, {name: uniform, ID rates: [0.2]}]\n"
-    with pytest.raises(ConfigError, match=r"'uniform' is listed twice with the rate 0\.2: set `id` of each"):
-        load(tmp_path, STUDY + noise.replace("ID", ""))
-    study: Study = load(tmp_path, STUDY + noise.replace("ID", "id: again,"))
-    assert {cell.noise for cell in study.cells()} == {"uniform", "uniform:again"}
-    with pytest.raises(ConfigError, match="id"):
-        load(tmp_path, STUDY + noise.replace("ID", "id: 'a b',"))

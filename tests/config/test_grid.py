@@ -1,7 +1,5 @@
 """`grid`: any setting of training, miner and loss as an axis; and `extends`."""
 
-from pathlib import Path
-
 import pytest
 
 from dml.config import ConfigError, content_of, load_study
@@ -131,28 +129,3 @@ class TestExtends:
         first, second = sorted(str(caught.value).splitlines())
         assert first.startswith(f"{tmp_path / 'base.yaml'}:5: training.stepz: unknown key")
         assert second.startswith(f"{path}:3: training.batch.clases: unknown key")
-
-    def test_an_error_in_a_list_names_the_file_that_replaces_it(self, tmp_path):
-        (tmp_path / "base.yaml").write_text(
-            "title: x\ndatasets: [digits]\nlosses:\n  - name: triplet\n    settings: {margin: 0.2}\n"
-        )
-        path = tmp_path / "more.yaml"
-        path.write_text("extends: base\ntraining: {steps: 5}\nlosses: [{settings: {margin: 0.1}}]\n")
-        with pytest.raises(ConfigError) as caught:
-            load_study(path)
-        assert str(caught.value) == f"{path}:3: losses[0].name: this key is missing"
-
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("extends: mor\n", "no such study; did you mean 'more'"),
-            ("extends: more\n", "more -> more: a study cannot extend itself"),
-            ("extends: [a]\n", "expected the name of a study"),
-        ],
-    )
-    def test_what_cannot_be_extended(self, tmp_path, text, expected):
-        path = Path(tmp_path) / "more.yaml"
-        path.write_text(text)
-        with pytest.raises(ConfigError) as caught:
-            load_study(path)
-        assert expected in str(caught.value)

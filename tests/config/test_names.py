@@ -5,7 +5,6 @@ import pytest
 import yaml
 
 from dml.config import load_study
-from dml.config.errors import setting, written_setting
 from dml.config.schema import schema
 
 NOW = """\
@@ -38,7 +37,6 @@ compare:
     where: {training.augment.settings: {image_size: 6}}
 """
 AUDIT = "audit: {backbone: {name: small_conv, settings: {width: 4}}, review_size: 20}\n"
-PLAIN = "title: Plain\ndatasets: [digits]\nlosses: [triplet]\n"
 
 
 @pytest.fixture
@@ -71,20 +69,3 @@ def test_names_of_cells_are_those_of_earlier_results(write):
         "loss.margin",
     ]
     assert cell.dataset == "pairs"
-
-
-@pytest.mark.parametrize(
-    ("file", "code"),
-    [
-        ("training.backbone.width", "training.backbone_settings.width"),
-        ("training.backbone.settings", "training.backbone_settings"),
-        ("training.backbone", "training.backbone"),
-        ("training.augment.scale", "training.augment_settings.scale"),
-        ("training.init_from", "training.start"),
-        ("training.batch.per_class", "training.batch.per_class"),
-        ("loss.margin", "loss.margin"),
-    ],
-)
-def test_dotted_settings(file, code):
-    assert setting(file) == setting(code) == code
-    assert written_setting(code) == written_setting(file) == file

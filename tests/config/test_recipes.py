@@ -1,13 +1,9 @@
 """Recipes fill what a study leaves open, and refuse settings that contradict them."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from dml.config import ConfigError
-from dml.config.errors import written_setting
-from dml.config.recipes import FIXED, LAYER_NORM, RECIPES, SEARCHED
+from dml.config.recipes import FIXED, RECIPES
 from dml.config.study import Study
 from dml.losses import Triplet
 from dml.report.methods import mark
@@ -17,7 +13,6 @@ title: A recipe
 datasets: [digits]
 losses: [softmax]
 """
-DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 BLOCK = {"partial": "train_from: layers.3"}
 
 
@@ -60,13 +55,3 @@ def test_own_is_the_range_that_a_part_states(study):
     for more, message in (("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),):
         with pytest.raises(ConfigError, match=message):
             study(more)
-
-
-def test_the_docs_list_every_value_and_its_source():
-    text = DOCS.read_text(encoding="utf-8")
-    own = {f"{name}: networks with layer norm": values for name, values in LAYER_NORM.items()}
-    for name, values in {"Without a recipe": SEARCHED, **RECIPES, **own}.items():
-        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
-        for setting, (value, source) in values.items():
-            written = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()
-            assert f"| `{written_setting(setting)}` | `{written}` | {source} |" in section, setting

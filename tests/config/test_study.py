@@ -52,17 +52,6 @@ def test_a_key_given_twice_in_an_extended_study_is_reported_with_its_file(tmp_pa
         load(tmp_path, "extends: base\n")
 
 
-def test_another_search_space_than_the_extended_studys_takes_that_back(tmp_path):
-    (tmp_path / "base.yaml").write_text(
-        GOOD + "training: {search: {learning_rate: {log_uniform: [0.001, 0.01]}}}\n", encoding="utf-8"
-    )
-    other = "extends: base\ntraining: {search: {learning_rate: {choice: [0.1]TAKEN}}}\n"
-    with pytest.raises(ConfigError, match=r"got log_uniform and choice.*\{log_uniform: null, choice: \[\.\.\.\]\}"):
-        load(tmp_path, other.replace("TAKEN", ""))
-    found = load(tmp_path, other.replace("TAKEN", ", log_uniform: null"))
-    assert found.training.search["learning_rate"].options == (0.1,)
-
-
 def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
     text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
     assert load(tmp_path, text).training.batch.sampler == "hierarchical"
@@ -76,20 +65,6 @@ def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
     for other in ("triplet", "lifted_hinge"):
         with pytest.raises(ConfigError, match=f"which the loss '{other}' needs"):
             load(tmp_path, f"title: A\nlosses: [{loss}, {other}]\n{rest}")
-
-
-@pytest.mark.parametrize(
-    "mined",
-    ["positives: [random]\nnegatives: [random]", "miner: {name: pytorch_metric_learning.miners.BatchHardMiner}"],
-)
-def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tuples_are_mined(tmp_path, mined):
-    if "pytorch" in mined:
-        pytest.importorskip("pytorch_metric_learning")
-    text = "title: A\nlosses: [dml.losses.contrastive.Contrastive]\ndatasets: [digits]\n"
-    text += "training: {batch: {per_class: 1}}\n"
-    assert load(tmp_path, text).cells()
-    with pytest.raises(ConfigError, match=r"per_class is 1: such a batch has no positive pair"):
-        load(tmp_path, text + mined)
 
 
 def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):

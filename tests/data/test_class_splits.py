@@ -69,16 +69,3 @@ def test_a_class_tests_other_images_than_it_trains_on():
         expected = np.where(part == "train", np.where(tests, "unused", "train"), np.where(tests, "test", "seen"))
         assert tests.sum() == 12
         assert split["final"].tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize(
-    ("source", "count", "folds", "message"),
-    [
-        (Made(), 3, False, r"tests 8 of 20 classes, so at most 2 splits .* got 3.*\{folds: 3\}"),
-        (Made(), 11, True, "11 folds of 20 classes leave less than 2 to test. Expected at most 10"),
-        (Made(roles=("train", "train", "query")), 2, True, "its split has query: remove it"),
-    ],
-)
-def test_what_is_refused(index, source, count, folds, message):
-    with pytest.raises(ValueError, match=message):
-        splits.make_several(index, source, count, folds)

@@ -1,7 +1,4 @@
-"""What each source, packing, each sampler and each augmentation computes, pinned by golden files.
-
-A changed number fails by the part's name until its `version` is raised.
-"""
+"""What each source, packing, each sampler and each augmentation computes, pinned by golden files."""
 
 import hashlib
 import inspect
@@ -29,10 +26,7 @@ def digest(content: bytes) -> str:
 
 @pytest.mark.parametrize("key", MAKERS)
 def test_sources(key, golden, tmp_path, monkeypatch):
-    """The records of small archives (pixels only of arrays, since encoders differ), and the roles of a fixed index.
-
-    A source that refuses the parts of the fixed index gives roles to its own records.
-    """
+    """Records of small archives (pixels only of arrays, since encoders differ), and roles of a fixed index."""
     name, make = MAKERS[key]
     options = {"complete": False} if downloads(name) else {}
     source, raw, _ = mirrored(name, make, tmp_path, monkeypatch, **options)

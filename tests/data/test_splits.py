@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.data import sources, splits
+from dml.data import splits
 from dml.data.sources._files import SourceDefaults
 from dml.own_files import tidy
 
@@ -124,18 +124,6 @@ def test_roles_that_cannot_be_are_errors(fine, roles, message):
 
     with pytest.raises(ValueError, match=message):
         splits.make(make_index(fine), Fixed())
-
-
-@pytest.mark.parametrize(("share", "needed"), [(0.5, 4), (0.34, 3), (0.9, 16), (0.995, 300)])
-def test_too_few_classes_name_how_many_a_share_takes(share, needed, tmp_path):
-    source = sources.build("imagefolder", root=str(tmp_path), test_share=share)
-    index = make_index([0, 0, 1, 1]).assign(part="")
-    with pytest.raises(ValueError, match=r"2 classes.*, of which [01] can train.*train/ and test/") as raised:
-        splits.make(index, source)
-    assert f"(`test_share`, here {share:g}), which takes at least {needed} classes" in str(raised.value)
-    splits.make(make_index(range(needed)).assign(part=""), source)
-    with pytest.raises(ValueError, match="at least 2"):
-        splits.make(make_index(range(needed - 1)).assign(part=""), source)
 
 
 class ShiftedBySeed(FirstClassesTrain):

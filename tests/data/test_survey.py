@@ -61,16 +61,3 @@ def test_exact_copies_within_and_between_classes(folder):
     named = {tuple(paths[list(rows)]) for rows in found.copies}
     assert named == {("c0/0.png", "c0/again.png"), ("c1/1.png", "c2/elsewhere.png")}
     assert [tuple(paths[list(rows)]) for rows in found.mislabelled] == [("c1/1.png", "c2/elsewhere.png")]
-
-
-def test_what_is_left_out_and_copies_on_both_sides_are_said(folder):
-    shutil.copy(folder / "c0/0.png", folder / "c0/again.png")
-    shutil.copy(folder / "c1/1.png", folder / "c2/elsewhere.png")
-    (folder / "c3/0.png").write_bytes(b"no image")
-    (folder / "c4").mkdir()
-    shutil.copy(folder / "c0/1.png", folder / "c4/0.png_large")
-    found = look(folder)
-    assert found.crossing == "identical images: 1 in both train and test (1 of them with different labels)"
-    assert found.lost == "1 class without an image that can be decoded: c3"
-    assert "1 .png_large" in found.left_out
-    assert found.left_out.endswith("1 folder without an image: c4")

@@ -53,21 +53,6 @@ def test_mixed_precision_gives_float32_near_the_exact():
     assert (half != full).any()
 
 
-@pytest.mark.parametrize(
-    ("model", "batches", "count", "precision", "message"),
-    [
-        (network(), [torch.ones(4, 3, 2, 2)], 4, "int8", "float32, bfloat16, float16.*'int8'"),
-        (network(), torch.ones(6, 3, 2, 2).split(3), 4, "float32", "6 images, expected 4"),
-        (network(), [torch.ones(3, 3, 2, 2)], 4, "float32", "3 images, expected 4"),
-        (network(), [], 0, "float32", "0 images"),
-        (nn.Identity(), [torch.ones(4, 3, 2)], 4, "float32", r"\(4, D\)"),
-    ],
-)
-def test_errors(model, batches, count, precision, message):
-    with pytest.raises(ValueError, match=message):
-        embed(model, batches, count, precision=precision)
-
-
 def augment(images, training, generator=None):
     assert images.dtype == torch.uint8
     assert not training
@@ -87,16 +72,3 @@ def test_images_of_an_array_in_the_order_of_rows(batch):
     torch.testing.assert_close(found, expected.detach())
     everything = embed_images(model, PIXELS, augment=augment, batch=batch)
     torch.testing.assert_close(everything[rows], found)
-
-
-@pytest.mark.parametrize(("side", "expected"), [(2, [20]), (512, [2] * 10), (2048, [1] * 20)])
-def test_large_images_are_embedded_a_few_at_once_on_a_cpu(side, expected):
-    images = np.broadcast_to(np.uint8(1), (20, side, side, 3))
-    sizes: list[int] = []
-
-    def model(pixels):
-        sizes.append(len(pixels))
-        return torch.ones(len(pixels), 1)
-
-    embed_images(model, images, augment=augment)
-    assert sizes == expected

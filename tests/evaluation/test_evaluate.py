@@ -1,13 +1,10 @@
 """`evaluate` as a whole: every retrieval metric against loops, hard data, options and errors."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from dml.evaluation import _search, evaluate, per_class
-from dml.evaluation.ranking import Neighbours
 
 BACKENDS = ["torch", *(["faiss"] if _search.has_faiss() else [])]
 RETRIEVAL = ["recall@1", "recall@3", "precision@1", "precision@4", "map@r", "map"]
@@ -69,19 +66,6 @@ def test_two_levels_in_one_pass_equal_two_passes(case):
         assert {f"{level}/{name}": value for name, value in alone.items()} == pytest.approx(
             {key: value for key, value in both.items() if key.startswith(level)}
         )
-
-
-def test_neighbours_once_and_one_k_means_per_number(case, monkeypatch):
-    from dml.evaluation import _evaluate
-
-    x, labels = case(0)
-    runs, searches = [], []
-    kmeans, hits = _evaluate.kmeans, Neighbours.hits
-    monkeypatch.setattr(_evaluate, "kmeans", lambda v, k, **o: runs.append(k) or kmeans(v, k, **o))
-    monkeypatch.setattr(Neighbours, "hits", lambda self, *a: searches.append(a) or hits(self, *a))
-    evaluate(x, {"a": labels, "b": labels}, ["recall@1", "map@r", "nmi", "ami", "f1"])
-    assert runs == [len(set(labels))]
-    assert len(searches) == 1
 
 
 @pytest.mark.parametrize("names", [["recall@1"], ["map"]])
@@ -161,33 +145,6 @@ def test_same_seed_same_scores(case):
         assert first == second
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"embeddings": np.zeros((0, 3), np.float32), "labels": np.zeros(0, int)}, "at least one row"),
-        ({"metrics": "recall@1"}, "expected a list of names, got 'recall@1'"),
-        ({"embeddings": [["a"]]}, "expected floats"),
-        ({"embeddings": np.zeros(4, np.float32)}, r"expected floats \(n, D\)"),
-        ({"embeddings": np.zeros((4, 3), int)}, "expected floats"),
-        ({"labels": np.zeros(3, int)}, r"expected integers \(4,\)"),
-        ({"labels": np.zeros(4)}, "expected integers"),
-        ({"labels": {}}, "at least one level"),
-        ({"metrics": ["recal@1"]}, "did you mean 'recall@K'"),
-        ({"metrics": ["recall"]}, "unknown metric"),
-        ({"metrics": ["nmi"], "nmi_average": "harmonic"}, "arithmetic"),
-        ({"metrics": ["nmi+"], "over_clustering": 0}, "over_clustering"),
-        ({"backend": "annoy"}, "backend"),
-        ({"queries": np.zeros(4, bool)}, "queries: expected at least one row"),
-        ({"gallery": np.zeros(4)}, "gallery: expected bool"),
-        ({"cameras": np.zeros(2, int)}, "cameras: expected integers"),
-    ],
-)
-def test_errors_say_what_was_expected(change, message):
-    arguments = {"embeddings": np.eye(4, 3, dtype=np.float32), "labels": np.array([0, 0, 1, 1]), **change}
-    with pytest.raises(ValueError, match=message):
-        evaluate(arguments.pop("embeddings"), arguments.pop("labels"), **arguments)
-
-
 def test_nan_rows_are_named():
     x = np.ones((40, 3), np.float32)
     x[[3, 17], 1] = np.nan, np.inf
@@ -202,16 +159,3 @@ def test_nan_rows_are_named():
 def test_cuda_gives_the_same_retrieval(case):
     x, labels = case(0)
     assert evaluate(x, labels, RETRIEVAL, device="cuda") == pytest.approx(evaluate(x, labels, RETRIEVAL))
-
-
-def test_the_compressed_index_of_the_docs_finds_what_an_exact_search_finds():
-    pytest.importorskip("faiss")
-    text = (Path(__file__).parents[2] / "docs/scale.md").read_text()
-    names: dict = {}
-    exec(text.partition("```python\n")[2].partition("```")[0], names)
-    labels = np.arange(3000) % 300
-    x = np.random.default_rng(0).normal(size=(3000, 32))
-    x = (x + 0.9 * x[labels]).astype(np.float32)
-    exact = evaluate(x, labels, metrics=["recall@1"], normalize=False)["recall@1"]
-    assert 0.2 < exact < 0.9
-    assert names["recall_at_1"](x, labels, lists=32, probes=16) == pytest.approx(exact, abs=0.02)

@@ -84,13 +84,6 @@ def test_gallery_in_tiles_and_queries_in_blocks(monkeypatch):
     np.testing.assert_array_equal(order(x, 301, "torch"), reference(x, 301, True))
 
 
-def test_without_faiss(monkeypatch):
-    monkeypatch.setattr(_search, "has_faiss", lambda: False)
-    assert _search.choose("auto", torch.device("cpu")) == "torch"
-    with pytest.raises(ValueError, match="not installed"):
-        _search.choose("faiss", torch.device("cpu"))
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("k", [5, 120])

@@ -45,21 +45,6 @@ def test_if_none_is_above_the_threshold_the_batch_decides(tools):
     assert kept.sum() == 12
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"rate": 1.0}, "rate: expected the share of wrong labels, 0 <= rate < 1; got 1.0"),
-        ({"rate": "study"}, "rate: expected the share"),
-        ({"rate": 0.1, "memory": 0}, "memory: expected a whole number, at least 1; got 0"),
-        ({"rate": 0.1, "window": 2.5}, "window: expected a whole number"),
-        ({"rate": 0.1, "warm_up": -1}, "warm_up: expected a whole number, at least 0; got -1"),
-    ],
-)
-def test_settings_out_of_range(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Prism(5, 6, **settings)
-
-
 SETTINGS_PRISM_VMF = [
     {"rate": 0.3, "memory": 60, "window": 4, "warm_up": 1},
     {"rate": 0.6, "memory": 40, "window": 30, "warm_up": 5},

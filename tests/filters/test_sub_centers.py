@@ -49,12 +49,3 @@ def test_wrong_labels_are_left_out_once_the_loss_has_learned(tools):
         optimizer.step()
         hits.append((kept != wrong).double().mean())
     assert torch.stack(hits[100:]).mean() > 0.9
-
-
-@pytest.mark.parametrize(("name", "settings"), [("arcface", {}), ("proxy_anchor", {}), ("triplet", {})])
-def test_a_loss_without_several_centres_is_refused(name, settings):
-    loss = dml.losses.build_for(name, settings, num_classes=5, embedding_size=6)
-    with pytest.raises(ValueError, match=r"several centres.*Choices: arcface.*soft_triple; got"):
-        dml.filters.build("sub_centers").watch(loss)
-    with pytest.raises(ValueError, match="watch"):
-        dml.filters.build("sub_centers")(torch.randn(4, 6), torch.zeros(4, dtype=torch.int64))

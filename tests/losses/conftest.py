@@ -57,12 +57,6 @@ class Case:
         return self.settings.get("synthesis", "none") != "none"
 
     @property
-    def of_samples(self) -> bool:
-        """Whether the loss compares each sample with what it has learned."""
-        loss = self.build()
-        return not loss.uses_tuples and any(True for _ in loss.parameters())
-
-    @property
     def lists_triples(self) -> bool:
         """Whether the loss lists all triples if no tuples are given, which takes memory for each."""
         return self.name == "trimmed" and self.settings.get("loss", "triplet") == "triplet"
@@ -228,10 +222,7 @@ class Check:
 
     @staticmethod
     def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):
-        """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative).
-
-        `tied`: the loss chooses one of several equally near samples, so the gradients of equal rows are summed.
-        """
+        """loss(x, y, tuples) and naive(x) have one value and gradient; `tied`: those of equal rows are summed."""
         value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
         expected, wanted = value_and_gradient(naive, x, *(parameters if naive_parameters is None else naive_parameters))
         torch.testing.assert_close(value, expected.to(value.dtype), rtol=rtol, atol=1e-9)

@@ -81,18 +81,3 @@ def test_what_another_packages_loss_learns_is_a_parameter_and_is_filled_in():
     loss = dml.losses.build_for(name, {"margin": 0.2}, num_classes=5, embedding_size=3, normalize=False)
     assert [tuple(p.shape) for p in loss.parameters()] == [(5, 3)]
     assert loss.loss.margin == 0.2
-
-
-@pytest.mark.parametrize(
-    "lists",
-    [
-        [[0, 1], [1], [2]],
-        [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]],
-        [[[0]], [[1]], [[2]]],
-        [[0, 1], [1], [0], [2]],
-    ],
-)
-def test_lists_that_do_not_belong_together_are_refused(lists):
-    embeddings, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"tuples: expected lists of rows, int \(T,\) of one length; got"):
-        dml.losses.build("triplet", margin=0.2)(embeddings, labels, tuple(torch.tensor(rows) for rows in lists))

@@ -38,10 +38,7 @@ def least(value, rounds=14, kept=6):
 
 
 def numerical_arcs(x1, x2, y1, y2):
-    """(P, D) x2, (Q, D) x2 -> the least distances (P, Q), float64.
-
-    Along x1 -> x2 by grid and zoom; along y1 -> y2, for each point there, the greatest value of a sinusoid.
-    """
+    """(P, D) x2, (Q, D) x2 -> the least distances (P, Q), float64."""
     (n2, alpha0), (n4, beta0) = tangent(x1, x2), tangent(y1, y2)
     n11, n12, n21, n22 = (
         (u.astype(np.longdouble) @ v.astype(np.longdouble).T).astype(float).reshape(-1, 1)

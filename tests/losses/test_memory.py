@@ -117,23 +117,3 @@ def test_half_precision_is_remembered_in_float32(check):
         expected = check.run(one, half.float(), y)[0]
         assert torch.equal(check.run(two, half, y, autocast=True)[0], expected)
     assert two.memory._ring[0].rows.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("info_nce", {"memory": {"size": 0}}, "memory: size: expected a whole number, at least 1; got 0"),
-        ("info_nce", {"memory": {"size": 2.5}}, "size.*2.5"),
-        ("info_nce", {"memory": {"size": 5, "warm_up": -1}}, "warm_up.*at least 0; got -1"),
-        ("info_nce", {"memory": {"entries": 5}}, r"memory: expected \{size: .*entries"),
-        ("info_nce", {"memory": {"warm_up": 5}}, r"memory: expected \{size"),
-        ("info_nce", {"memory": 100}, r"memory: expected \{size.*got 100"),
-        ("triplet", {"memory": {"size": 5}, "swap": True}, "swap"),
-        ("triplet", {"memory": {"size": 5}, "synthesis": "loop"}, "memory: expected none with a synthesis"),
-        ("trimmed", {"loss": {"name": "contrastive", "memory": {"size": 5}}}, "remove its memory"),
-        ("quadruplet", {"memory": {"size": 5}}, "unknown setting 'memory'"),
-    ],
-)
-def test_refuses_what_it_cannot_do(name, settings, message):
-    with pytest.raises(ValueError, match=message):
-        dml.losses.build(name, **settings)

@@ -54,8 +54,3 @@ def test_with_all_kept_it_is_the_mean_of_the_wrapped_loss(check, name):
     plain = dml.losses.build(name, **settings).double()
     plain.load_state_dict(trimmed.loss.state_dict())
     check.equal(trimmed, lambda e: plain(e, y), x, y)
-
-
-@pytest.mark.parametrize(("inner", "uses"), [("margin", True), ("softmax", False)])
-def test_uses_tuples_if_the_wrapped_loss_does(inner, uses):
-    assert dml.losses.build("trimmed", loss=inner, num_classes=3, embedding_size=2).uses_tuples is uses

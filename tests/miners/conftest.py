@@ -139,10 +139,7 @@ def triples(tuples):
 
 
 def chi_square(observed, probabilities):
-    """The p-value of counts (rows, cells) against each row's probabilities; cells expected below 5 are pooled.
-
-    Raises AssertionError where something of probability 0 was observed.
-    """
+    """The p-value of counts (rows, cells) against each row's probabilities; cells expected below 5 are pooled."""
     statistic, freedom = 0.0, 0
     for counts, probability in zip(np.asarray(observed), np.asarray(probabilities), strict=True):
         assert not counts[probability == 0].any()

@@ -1,7 +1,5 @@
 """`torch.compile` of the padded path as one graph, without breaks."""
 
-import shutil
-
 import pytest
 import torch
 
@@ -34,9 +32,3 @@ def compare(pairs, backend, tools):
 @pytest.mark.parametrize(("positives", "negatives"), sorted({*PAIRS, *ONE_COLUMN}))
 def test_one_graph(positives, negatives, tools):
     compare([(positives, negatives)], "eager", tools)
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-def test_generated_code(tools):
-    """A policy of each way to find a negative: a minimum in each column, and a search in running sums."""
-    compare([("easy", "semihard_fixed"), ("easy", "distance_weighted")], "inductor", tools)

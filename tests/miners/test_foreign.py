@@ -46,11 +46,3 @@ def test_the_generator_decides_and_the_global_state_stays(tools):
     assert not all(map(torch.equal, first, other))
     same = generator(1)
     assert not all(map(torch.equal, *(mine(embeddings, labels, generator=same) for _ in range(2))))
-
-
-def test_low_precision(tools):
-    embeddings, labels = tools.random_batch(2, dtype=torch.bfloat16)
-    mine = build(PATH + "BatchHardMiner")
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = mine(embeddings, labels)
-    assert all(map(torch.equal, found, mine(embeddings.float(), labels)))

@@ -109,20 +109,3 @@ def test_a_foreign_backbone_has_the_defaults_and_keeps_its_own(monkeypatch):
     network = models.build("another.package.Foreign", embedding_size=2, channels=1)
     assert type(network.backbone) is Foreign
     assert network(torch.ones(2, 1, 4, 4)).shape == (2, 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"backbone": "small_conv", "embedding_size": 0}, "embedding_size: .*0"),
-        ({"backbone": "smal_conv", "embedding_size": 2}, "'smal_conv'.*'small_conv'"),
-        ({"backbone": "small_conv", "embedding_size": 2, "widht": 3}, "'widht'.*'width'"),
-        ({"backbone": "mlp", "embedding_size": 2}, "mlp.*image_size"),
-        ({"backbone": "eps_mnist", "embedding_size": 2, "image_size": 5}, "eps_mnist.*image_size.*5"),
-        ({"backbone": "torchvision", "embedding_size": 2, "name": "resnet19"}, "'resnet19'.*resnet18"),
-        ({"backbone": "torchvision", "embedding_size": 2, "channels": 1}, "expected 3 channels, got 1"),
-    ],
-)
-def test_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        models.build(**options)

@@ -170,31 +170,6 @@ def test_dropout_that_forward_computes_is_active_only_in_training():
     assert (network.eval()(maps) == 0).float().mean() < 0.9 * dropped
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "block", "message"),
-    [
-        (
-            "small_conv",
-            {},
-            "layer.3",
-            r"unknown block 'layer.3'; did you mean 'layers.3'\? Choices: layers.0, layers.1",
-        ),
-        ("small_conv", {}, "layers.10", "no block from 'layers.10' on has weights to train: expected a lower one"),
-        ("torchvision", {"name": "resnet18"}, "layer5", r"unknown block 'layer5'.*did you mean 'layer"),
-        ("torchvision", {"name": "resnet18"}, "layer4.1.conv2", r"unknown block 'layer4.1.conv2'.*'layer4.1'"),
-        ("timm", {"name": "crossvit_9_240"}, "blocks.1", "CrossVit cannot be divided.*ResNet"),
-        ("timm", {"name": "vit_tiny_patch16_224"}, "layers.3", r"unknown block 'layers.3'.*blocks.0, blocks.1"),
-        ("identity", {}, "x", "the backbone Identity cannot be divided"),
-    ],
-)
-def test_an_impossible_block_lists_the_choices(name, settings, block, message):
-    if name == "timm":
-        pytest.importorskip("timm")
-    with pytest.raises(ValueError, match=message):
-        models.check_block(name, settings, block)
-    models.check_block("small_conv", {"width": 2}, "layers.3")
-
-
 @pytest.mark.parametrize(("name", "settings"), NAMED)
 def test_layers_are_what_their_blocks_get(name, settings):
     made, images = build(name, settings), torch.rand(2, *SHAPE)

@@ -10,7 +10,6 @@ from huggingface_hub import constants  # noqa: E402
 from huggingface_hub.errors import LocalEntryNotFoundError  # noqa: E402
 
 from dml import models  # noqa: E402
-from dml.sweep import run  # noqa: E402
 
 NAME = "test_resnet"
 
@@ -45,14 +44,3 @@ def test_weights_that_cannot_be_had_are_named(asked):
     with pytest.raises(ValueError, match=f"{NAME}: its weights are not on this machine.*not cached.*weights"):
         models.find("timm")(name=NAME)
     assert not constants.HF_HUB_OFFLINE
-
-
-def test_a_sweep_fetches_the_weights_of_each_network_once(asked):
-    fetched, random = {"name": NAME}, {"name": NAME, "pretrained": False}
-    trainings = [
-        SimpleNamespace(backbone="timm", backbone_settings=settings, frozen=frozen, train_from=None, init_from=None)
-        for settings, frozen in ((fetched, True), (fetched, False), (fetched, False), (random, False))
-    ]
-    study = SimpleNamespace(cells=lambda: trainings, training_of=lambda cell: cell)
-    run._fetch_weights(study)
-    assert asked.offline == [True, False]

@@ -58,13 +58,4 @@ def test_against_the_packages_own_network(number, ours, side):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_statistics_are_those_of_the_source_unless_a_study_sets_others(part):
-    """Its `MEAN_RGB` and `STDDEV_RGB` are 127 and 128."""
-    source = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
-    assert part.statistics() == part.statistics(frozen_batch_norm=True) == source
-    assert part.statistics(mean=0.5) == {**source, "mean": [0.5]}
-    assert part.statistics(pretrained=False) is None
-    assert part.statistics(pretrained=False, mean=0.5, std=0.25) == {"mean": [0.5], "std": [0.25]}
-
-
 # Real images: a folder with table.csv (path, fine, split).

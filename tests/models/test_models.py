@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from dml import discovery, models
+from dml import models
 
 pytestmark = pytest.mark.slow
 
@@ -24,18 +24,6 @@ def test_frozen_batch_norm_is_frozen_from_the_first_step(backbone):
     assert torch.equal(norms[0].running_mean, before)
     assert model.head.training
     assert model.head.weight.requires_grad
-
-
-@pytest.mark.parametrize(
-    "name", ["inception_v3", "vit_base_patch16_224", "resnet50", "vit_base_patch16_clip_224.openai"]
-)
-def test_statistics_of_timms_weights(name):
-    timm = pytest.importorskip("timm")
-    config = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
-    part = discovery.find("dml.models", "timm")
-    assert part.statistics(name=name) == {key: list(config[key]) for key in ("mean", "std")}
-    assert (part.statistics(name=name)["mean"] == [0.5] * 3) == name.startswith(("inception", "vit_base_patch16_224"))
-    assert part.statistics(name=name, pretrained=False) is part.statistics(name="no_such") is None
 
 
 def test_small_conv_averages_over_the_parts_of_a_grid():

@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
 import torch
 from safetensors.torch import save_file
 from torch.nn.functional import normalize
 
 from dml import models
-from dml.config import ConfigError, load_study
+from dml.config import load_study
 from dml.sweep.plan import keys, specs
 from dml.training.frozen.recipe import features_id, recipe
 
@@ -71,22 +70,3 @@ def test_what_decides_the_features_is_in_keys(tmp_path, monkeypatch):
     assert recipe(same[0].training, manifest)["versions"]["models.small_conv"] == 7
     monkeypatch.setattr(models.find("small_conv"), "packages", ("torchvision",))
     assert "torchvision" in keys.versions(same[0])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ("backbones: [small_conv]", "expected two or more, got .*small_conv"),
-        ("backbones: small_conv", "backbones: expected a list, got 'small_conv'"),
-        ("backbones: [small_conv, {width: 3}]", "backbones: expected names, or {name, settings} of each; got .*width"),
-        ("backbones: [small_conv, smal_conv]", "unknown .*'smal_conv'.*'small_conv'"),
-        ("backbones: [pixels, {name: small_conv, settings: {widht: 3}}]", "backbone 'small_conv'.*'widht'.*'width'"),
-        ("backbones: [pixels, {name: small_conv, settings: {width: a}}]", "width: expected a whole number, got 'a'"),
-    ],
-)
-def test_a_study_says_what_is_wrong_with_one_of_them(tmp_path, settings, message):
-    path = tmp_path / "mine.yaml"
-    text = "title: Mine\ndatasets: [digits]\nlosses: [triplet]\n"
-    path.write_text(f"{text}training: {{backbone: {{name: side_by_side, settings: {{{settings}}}}}}}")
-    with pytest.raises(ConfigError, match=rf"mine\.yaml:4: training.*{message}"):
-        load_study(path)

@@ -47,23 +47,6 @@ def test_of_torchvisions_networks(name):
     check(network, 3, 224, "meta")
 
 
-@pytest.mark.parametrize(
-    ("backbone", "settings", "side", "message"),
-    [
-        ("timm", {"name": "test_vit"}, 30, "test_vit.* no images of 30 x 30 pixels.* divisible by patch size"),
-        ("timm", {"name": "vit_tiny_patch16_224", "arguments": {"img_size": 64}}, 48, " no images of 48 x 48.*64"),
-        ("timm", {"name": "efficientformer_l1"}, 128, "efficientformer_l1.* no images of 128 x 128 pixels"),
-        ("torchvision", {"name": "inception_v3"}, 32, "inception_v3.* no images of 32 x 32 pixels"),
-        ("timm", {"name": "resnet10t", "arguments": {"global_pool": ""}}, 64, r"\(N, features\).*\(1, 512, 2, 2\)"),
-        ("timm", {"name": "test_vit", "arguments": {"global_pool": ""}}, 160, r"\(N, features\).*\(1, 101, 64\)"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:The default weight initialization:FutureWarning")
-def test_what_a_network_cannot_take_is_said_when_it_is_built(backbone, settings, side, message):
-    with pytest.raises(ValueError, match=f"backbone '{backbone}'.*{message}"):
-        models.build(backbone, embedding_size=4, image_size=side, pretrained=False, **settings)
-
-
 def test_areas_of_an_image_become_their_means():
     images = torch.rand(3, 2, 64, 128, generator=torch.Generator().manual_seed(0))
     part = models.Pixels(channels=2, image_size=64)
@@ -131,18 +114,3 @@ def test_against_the_definition(size, kernel, stride):
         assert isinstance(layers[1], SameMaxPool2d)
         largest = naive(image[0, 0], kernel, stride, lambda seen: max(v for v in seen if v is not None))
         torch.testing.assert_close(layers[1](image)[0, 0], largest)
-
-
-def test_the_new_layers_are_those_that_run():
-    torch.manual_seed(0)
-    network, images = models.build("small_conv", embedding_size=4, channels=1), torch.randn(4, 1, 8, 8)
-    expected = network.eval()(images)
-    assert torch.equal(network.train().eval()(images), expected)
-    network = nn.SyncBatchNorm.convert_sync_batchnorm(network.train())
-    ran = []
-    for module in network.modules():
-        if isinstance(module, nn.SyncBatchNorm):
-            module.register_forward_hook(lambda module, *_: ran.append((module, module.training)))
-    torch.testing.assert_close(network.eval()(images), expected)
-    assert len({module for module, _ in ran}) == 3
-    assert not any(training for _, training in ran)

@@ -67,35 +67,3 @@ def test_rare_confusions_of_small_classes_happen_as_often_as_the_matrix_says():
     assert (counts.sum(axis=1) == 200).all()
     assert counts.mean(axis=0) == pytest.approx([0, 140, 20, 20, 20], abs=3)
     assert counts[:, 2:].min() >= 5  # in every seed: 20 expected, standard deviation 4
-
-
-def test_pairs_of_numpy():
-    plain = noise.build("asymmetric", rate=0.4, pairs=[[0, 1], [2, 3]]).corrupt(LABELS, seed=0)
-    for pairs in (np.array([[0, 1], [2, 3]]), [(np.int64(0), np.int32(1)), (2, np.uint8(3))]):
-        given = noise.build("asymmetric", rate=0.4, pairs=pairs).corrupt(LABELS, seed=0)
-        assert (given.observed == plain.observed).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"pairs": [[0, 1]], "matrix": [[0, 1], [1, 0]]}, "pairs or a matrix, not both"),
-        ({"pairs": [[0, 0]]}, r"pairs: .*two different.*\[0, 0\]"),
-        ({"pairs": [[0, 1], [0, 2]]}, r"pairs: .*once.*\[0, 2\]"),
-        ({"pairs": [[0]]}, r"expected \[from, to\]"),
-        ({"pairs": [[0, -1]]}, r"expected \[from, to\]"),
-        ({"pairs": [0, 1]}, r"pairs: expected \[from, to\] class labels, got 0"),
-        ({"pairs": ["01"]}, r"pairs: expected \[from, to\] class labels, got '01'"),
-        ({"pairs": [[0, 1.5]]}, r"pairs: expected \[from, to\] class labels, got \[0, 1.5\]"),
-        ({"pairs": 3}, r"pairs: expected a list of \[from, to\] class labels, got 3"),
-        ({"pairs": "01"}, r"pairs: expected a list of \[from, to\] class labels, got '01'"),
-        ({"matrix": [[0, 1], [1]]}, r"matrix: expected \(C, C\) numbers from 0, got \[\[0, 1\], \[1\]\]"),
-        ({"matrix": [[0, "x"], [1, 0]]}, r"matrix: expected \(C, C\) numbers from 0"),
-        ({"matrix": [[0, 1]]}, r"expected \(C, C\)"),
-        ({"matrix": [[0, -1], [1, 0]]}, r"expected \(C, C\) numbers from 0"),
-        ({"matrix": [[1, 0], [0, 1]]}, "off the diagonal are 0"),
-    ],
-)
-def test_malformed_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        noise.build("asymmetric", rate=0.1, **settings)

@@ -66,16 +66,6 @@ def test_wrong_rates(name, rate, tools):
         noise.build(name, rate=rate, **({"path": "labels.csv"} if tools.reads_file(name) else {}))
 
 
-def test_wrong_labels(name, tools):
-    for wrong, message in (
-        (np.array([0, -1, 1]), "from 0, got -1"),
-        (np.array([0.0, 1.0]), r"integer labels \(n,\), got float64"),
-        (np.zeros((2, 2), dtype=int), r"integer labels \(n,\), got int64 \(2, 2\)"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            tools.corrupt(name, wrong, 0.5)
-
-
 def test_one_class(name, tools):
     """There is no wrong label: an error, unless samples are left out or nothing changes."""
     labels = np.zeros(10, dtype=int)

@@ -60,22 +60,3 @@ def test_a_class_that_the_tune_phase_does_not_see_is_left_out(tmp_path):
 def test_bad_files(tmp_path, rows, message):
     with pytest.raises(ValueError, match=message):
         noise.build("label_file", path=write(tmp_path, rows)).corrupt(LABELS, 0, index=INDEX)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.csv", b"", "cannot be read: the file is empty"),
-        ("latin.csv", "index,label,name\n0,1,caf\u00e9\n".encode("latin-1"), "line 2: expected text in UTF-8"),
-        ("wide.csv", b"\xff\xfei\x00n\x00", "expected the columns index and label, got in"),
-        ("ragged.csv", b"index,label\n0,1\n1,2,3\n", "row 3: expected 2 fields, got 3"),
-        ("empty.parquet", b"", "cannot be read"),
-        ("junk.parquet", b"index,label\n0,1\n", "cannot be read"),
-        ("cut.parquet", None, "cannot be read"),
-    ],
-)
-def test_unreadable_files(tmp_path, name, content, message):
-    path = tmp_path / name
-    path.write_bytes(write(tmp_path, GOOD, "parquet").read_bytes()[:-9] if content is None else content)
-    with pytest.raises(ValueError, match=f"^noise 'label_file': {path}: {message}"):
-        noise.build("label_file", path=path).corrupt(LABELS, 0)

@@ -58,12 +58,6 @@ def test_what_was_given_is_observed():
     assert record.flipped.nonzero()[0].tolist() == [1, 5]
 
 
-@pytest.mark.parametrize("given", [None, GIVEN[:-1], GIVEN.astype(float)])
-def test_labels_that_do_not_fit(given):
-    with pytest.raises(ValueError, match="noise 'given': "):
-        Given().corrupt(LABELS, 0, given=given)
-
-
 def test_a_study_states_one_rate():
     assert NoiseSection(name="given", rates=[0.4]).by_given
     assert not NoiseSection(name="uniform", rates=[0.1, 0.4]).by_given

@@ -84,13 +84,6 @@ def test_the_nearest_are_found_in_blocks_and_of_ties_the_first(count, monkeypatc
     assert (nearest == np.argsort(-others, axis=1, kind="stable")[:, :count]).all()
 
 
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="needs features"):
-        noise.build("similarity", rate=0.1).corrupt(LABELS, 0)
-    with pytest.raises(ValueError, match="C above the largest label 5, got"):
-        noise.build("similarity", rate=0.1).corrupt(LABELS, 0, similarity=np.eye(5))
-
-
 LABELS_SMALL_CLUSTER = np.repeat(np.arange(5), 100)
 CLUSTERS = np.repeat(np.arange(50), 10)  # each class has 10 clusters of 10
 FEATURES = np.random.default_rng(0).normal(size=(50, 8))[CLUSTERS] + np.random.default_rng(1).normal(0, 1e-3, (500, 8))

@@ -55,11 +55,6 @@ class Project:
         """Write a study."""
         (self.root / "pipelines/studies" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
-    def add_papers(self) -> None:
-        """Give the project the papers of the repository."""
-        shutil.rmtree(self.root / "papers")
-        shutil.copytree(ROOT / "papers", self.root / "papers", ignore=IGNORED)
-
     def track(self) -> None:
         """Track the project's sweeps in MLflow, beginning with an empty database."""
         self.environment["DML_TRACKING"] = "on"

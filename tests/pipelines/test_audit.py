@@ -61,12 +61,6 @@ def work(tmp_path, monkeypatch):
     return run
 
 
-@pytest.fixture
-def untracked(monkeypatch):
-    """MLflow, which takes seconds to create its database, is left out."""
-    monkeypatch.setenv("DML_TRACKING", "off")
-
-
 def misplace() -> None:
     for path, kind in MOVED.items():
         shutil.move(Path("photos") / path, Path("photos") / kind / f"{path.replace('/', '-')}")
@@ -155,16 +149,3 @@ def check_the_study_after_the_audit(study, done, paths, work):
     assert (observed["label_file:reviewed"][others] == observed["uniform"][others]).mean() > 0.95
     digests = [trial_data.describe(Path("data/after"), "pets", name, 0.0, 0, "confirm")["labels"] for name in noises]
     assert len(set(digests)) >= 3
-
-
-def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
-    photograph(Path("photos"), each=8)
-    shutil.move("photos/ant/03.png", "photos/bee/ant-03.png")
-    text = STUDY + "resources: {concurrent: 1}\n"  # in this process
-    text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8").replace("steps: 2", "steps: 60")
-    work(text + "audit: {trained: true}\n", names="download pack audit")
-    assert "training 5 networks of 5, one for each fold (pets|uniform-0|triplet|" in capsys.readouterr().out
-    assert set(json.loads(Path("audit/pets/summary.json").read_text())["losses"]) == {"pixels", "trained"}
-    alone = text + "audit: {trained: {loss: triplet}}\n"
-    work(alone, names="audit")
-    assert "training" not in capsys.readouterr().out

@@ -1,7 +1,4 @@
-"""A study of seconds under DVC, with a copy of `dml`: what a change runs again, and what the user's commands show.
-
-The tests share one project and go on from one another, in this order.
-"""
+"""A study of seconds under DVC, with a copy of `dml`: what a change runs again. The tests go on from one another."""
 
 import json
 import re

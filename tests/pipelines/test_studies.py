@@ -10,7 +10,6 @@ from dml import discovery
 from dml.config import Study, load_study
 from dml.papers import paper_claims
 from dml.report.claims import registered
-from dml.report.claims import tests_of as claim_tests
 from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.sections import reference_values
@@ -35,17 +34,6 @@ def test_it_loads_and_its_published_rows_are_evaluated(name):
         assert set(reference_values.lookup(entry)) <= metrics, entry
         assert entry.dataset in {dataset.name for dataset in study.datasets}
         assert entry.set in study.evaluation.sets
-
-
-@pytest.mark.parametrize("name", OF_PAPERS)
-def test_its_description_says_how_long_it_takes_and_its_claims_are_the_papers(name):
-    study = study_of(name)
-    if study.resources.gpus_per_trial:
-        assert "GPU, about" in " ".join(study.description.split())
-    else:
-        assert re.search(r"[Aa]bout \d+ (minutes|hours) on two cores", " ".join(study.description.split()))
-    papers = {test.claim.printed.paper for test in claim_tests(study) if test.claim.printed}
-    assert papers <= {name.partition("-")[0]}
 
 
 def test_each_claim_is_tested_in_studies_that_have_its_cells():

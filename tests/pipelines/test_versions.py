@@ -1,6 +1,5 @@
 """Stage `versions`: which files count for which stage, and what a change in one of them reruns."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -49,30 +48,3 @@ def test_a_stage_counts_what_it_runs(stage, counts, counts_not):
     assert f"pipeline/{stage}.py" in files
     assert files >= set(counts)
     assert not files & set(counts_not)
-
-
-def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
-    own = tmp_path / "mine.py"
-    versions.run(tmp_path)
-    assert capsys.readouterr().out == ""
-    sweep = tmp_path / "data/.versions/sweep.json"
-    before = sweep.read_bytes()
-    versions.run(tmp_path)
-    assert sweep.read_bytes() == before
-
-    was = json.loads(before)
-    sweep.write_text(json.dumps({**was, "dml/losses/triplet.py": "older"}))
-    own.write_text("x = 1\n")  # a module of the project's own
-    versions.run(tmp_path)
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
-        "dml/losses/triplet.py has changed: sweep runs again",
-        f"mine.py has changed: {', '.join(start.STAGES)} run again",
-    ]
-    assert set(json.loads(sweep.read_bytes())) - set(was) == {"mine.py"}
-
-    sweep.write_text(json.dumps(dict.fromkeys(was, "older")))  # another version of the package
-    versions.run(tmp_path)
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == versions.SHOWN + 1
-    assert said[-1].endswith(" more files have changed: sweep runs again")

@@ -59,11 +59,7 @@ def site(tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def browse(site, tmp_path_factory):
-    """(script, dark) -> what the script collects in `seen`, in a page at the root of the site, in headless Chromium.
-
-    The script's `run()` may call `open(name, address, width, look)`: what `look(page, window)` returns becomes
-    `seen[name]`.
-    """
+    """(script, dark) -> what the script collects in `seen`, in a page at the root of the site, in headless Chromium."""
     if chromium.installed() is None:
         pytest.skip("no chromium here")
 

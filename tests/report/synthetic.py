@@ -1,8 +1,4 @@
-"""SYNTHETIC trials for the report's tests. Invented numbers, drawn from a formula: never shipped, never a result.
-
-`write(study, root)` writes what a sweep would: `results/<study>/{trials.parquet,summary.json}` and, for a plane,
-`store/trials/<key>/embeddings.npz`.
-"""
+"""SYNTHETIC trials for the report's tests. Invented numbers, drawn from a formula: never shipped, never a result."""
 
 import hashlib
 import itertools
@@ -239,12 +235,7 @@ def only_confirmed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def scoring(scores: Mapping[Any, Any], *columns: str, key: str = KEY) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """`alter` of `write` that gives confirmed trials these scores, one per seed.
-
-    Parameters
-    ----------
-    scores : by the values of `columns`, of the trials that have them.
-    """
+    """`alter` of `write` that gives confirmed trials these scores, one per seed."""
 
     def alter(frame: pd.DataFrame) -> pd.DataFrame:
         for values, own in scores.items():

@@ -7,7 +7,6 @@ from synthetic import KEY
 from dml.report.results import Results
 from dml.report.sections import against_setting as drawn
 from dml.report.sections._rows import score_frame
-from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results
 
 STUDY = """
@@ -62,12 +61,3 @@ def test_a_figure_has_a_line_for_each_method_and_other_setting(results):
         np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2])
         np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
     assert _figure(results, "loss.bins", "test/fine/nmi") is None
-
-
-def test_methods_without_the_setting_are_level_lines(results):
-    (axes,) = _figure(results, "loss.bins").axes
-    level = {line.get_label(): line for line in axes.lines if line.get_linestyle() == "--"}
-    assert len(level) == 6
-    assert level["triplet, easy positives, per class 16"].get_ydata() == pytest.approx([16.1, 16.1])
-    assert AgainstSetting().applies(results)
-    assert sum(1 for _ in AgainstSetting().content(results)) == 2

@@ -112,18 +112,3 @@ def test_cells_that_the_file_no_longer_has_are_left_out(results, tmp_path):
     assert ("Cells", "4", "2 methods") in page.facts
     assert verdict.effects
     assert "triplet" not in page.verdict.text
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [("[]", "expected a mapping"), ("{", "Expecting"), ('{"losses": ["gone"]}', "datasets: Field required")],
-)
-def test_a_study_that_cannot_be_read_is_said(tmp_path, text, why, synthetic):
-    ran = study_of(tmp_path)
-    frame = synthetic.write(ran, tmp_path)
-    frame.attrs[ATTRIBUTE] = text
-    frame.to_parquet(tmp_path / "results/toys/trials.parquet")
-    results = load(ran, tmp_path / "results/toys")
-    assert results.study == ran
-    assert len(results.confirmed) == 8 * 3
-    assert results.origin.startswith(f"The study as it ran cannot be read ({why}")

@@ -62,12 +62,6 @@ async function run() {
     after: orders(page), rows: shown(page).length, words: page.querySelector("input[data-table=%TABLE%]").value,
     sort: sorting(page).parentElement.getAttribute("aria-sort"), at: Math.round(page.documentElement.scrollTop),
   }));
-  await open("reload", left, 1280, async (page, window) => {
-    const frame = window.frameElement;
-    await new Promise((done) => { frame.onload = done; window.location.reload(); });
-    const next = frame.contentDocument;
-    return [orders(next), shown(next).length, next.querySelector("input[data-table=%TABLE%]").value, next !== page];
-  });
   await open("all", study, 1280, (page) => {
     const button = Array.from(table(page).closest(".scroll").nextElementSibling.querySelectorAll("button"));
     button.find((each) => each.textContent === "All rows").click();
@@ -122,14 +116,6 @@ def test_sorting_and_filter_survive_a_reload(seen):
     assert "#results&" in clicked["left"]
     assert {key: again[key] for key in ("after", "rows", "sort")} == {k: clicked[k] for k in ("after", "rows", "sort")}
     assert again["words"] == "margin 40% easy"
-
-
-def test_sorting_and_filter_survive_a_reload_of_the_same_page(seen):
-    """Of a page on disk: the harness opens every page by a `file:` address."""
-    clicked, (after, rows, typed, is_new) = seen["clicked"], seen["reload"]
-    assert clicked["left"].startswith("file:")
-    assert is_new
-    assert (after, rows, typed) == (clicked["after"], clicked["rows"], "margin 40% easy")
 
 
 def test_a_long_table_shows_its_first_rows_until_asked(seen):

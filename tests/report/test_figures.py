@@ -4,15 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from synthetic import flat
 
 from dml import discovery
-from dml.report import assembly, figures
+from dml.report import assembly
 from dml.report.assembly import PACKAGE
 from dml.report.figures import PercentTicks
-from dml.report.page.assets import save
 from dml.report.page.blocks import Drawing
 
 pytestmark = pytest.mark.slow
@@ -54,19 +52,3 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
             assert np.isclose(drawn, value, rtol=1e-9).any(), (drawing.name, value)
         seen.add(drawing.name.split("-")[0])
     assert seen >= {"scores", "curves"}
-
-
-def test_the_dark_version_exchanges_every_colour(tmp_path):
-    with figures.applied():
-        figure = Figure(figsize=(2, 2))
-        axes = figure.subplots()
-        for colour in figures.DARK:
-            axes.plot([0, 1], color=colour)
-        assert save(figure, tmp_path / "figure", png=True) == (144, 144)
-    light, _, rules = (tmp_path / "figure.svg").read_text().partition("@media (prefers-color-scheme:dark)")
-    rules, _, drawing = rules.partition("</style>")
-    for colour, dark in figures.DARK.items():
-        assert f"stroke: {colour}" in drawing
-        assert f'[style*="stroke: {colour}"]{{stroke:{dark}!important}}' in rules
-    assert not any(dark in light + drawing for dark in figures.DARK.values())
-    assert (tmp_path / "figure.png").stat().st_size > 1000

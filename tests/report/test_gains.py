@@ -74,18 +74,6 @@ def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
     assert winners(told) is None
 
 
-def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):
-    row = f"study: {results.study.name}, noise: uniform, rate: 0.0"
-    (tmp_path / FILE).write_text(f"- {{case: A, {row}}}\n- {{case: B, {row}, falls: a free step has 90}}\n")
-    datasets = [dataset.model_copy(update={"resize": 128}) for dataset in results.study.datasets]
-    table = regimes([of_study(results, datasets=datasets)], tmp_path / FILE)
-    assert list(table.frame["over"]) == ["whitening of one 128-pixel view"] * 2
-    assert list(table.frame["do"])[1] == "does not stand: a free step has 90"
-    assert "1 of 2 rows do not stand" in table.lead
-    assert list(table.frame["wrong"]) == ["none"] * 2
-    assert list(table.frame["map"]) == ["\N{EN DASH}"] * 2, "no MAP@R was measured without training"
-
-
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):
     monkeypatch.setattr("dml.report.analysis.untrained.is_oracle", lambda cell: cell.positives == "easy")
     (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")

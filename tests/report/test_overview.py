@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from dml.config import load_study
-from dml.report.claims import tests_of as claim_tests
 from dml.report.overview import FIGURES
 from dml.snapshots import snapshots
 
@@ -32,16 +30,3 @@ def test_a_trial_that_several_studies_share_counts_once(results_page):
     keys = [key for snapshot in snapshots(DOCS / "results") for key in snapshot.trials()["key"]]
     assert len(keys) > len(set(keys))
     assert f"{len(set(keys)):,} trials, " in results_page
-
-
-def test_what_a_study_itself_asks_is_answered_below_it(results_page):
-    asked = [
-        (study.title, test.claim.text)
-        for study in (load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in PUBLISHED)
-        for test in claim_tests(study)
-        if test.claim.printed is None
-    ]
-    assert asked
-    for title, text in asked:
-        own = results_page.partition(f"### {title}\n")[2].partition("\n### ")[0]
-        assert re.search(rf"- \S+ \*\*(confirmed|refuted|undecided|not tested)\*\*: {re.escape(text)} ", own), text

@@ -1,7 +1,5 @@
 """The recommendation: the report's winner at the level that is asked for, or at the nearest rate."""
 
-import re
-
 import pytest
 from synthetic import of_study, only_confirmed, scoring
 
@@ -71,22 +69,6 @@ def test_methods_without_a_seed_there_are_left_out(synthetic, loaded):
     assert any("1 method of 3 left out" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("rate", "options", "message"),
-    [
-        (23, {}, "at least 0 and below 1, got 23; did you mean 0.23?"),
-        (-0.1, {}, "at least 0 and below 1, got -0.1"),
-        (float("nan"), {}, "got nan"),
-        (0.0, {"dataset": "digit"}, "no results of 'digit'; did you mean 'digits'?"),
-        (0.0, {"noise": "uniforn"}, "no results of 'uniforn'; did you mean 'uniform'?"),
-        (0.0, {"score": "nmi"}, "has no 'nmi'"),
-    ],
-)
-def test_what_cannot_be_chosen_is_said(results, rate, options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        recommend(results, rate, **options)
-
-
 def own(results, *by_given):
     """The results as of a user's own images, perhaps with verified labels beside those as given."""
     dataset = DatasetSection(name="imagefolder", id="digits", settings={"root": "photos"})
@@ -107,25 +89,3 @@ def test_labels_as_given_are_not_made_wrong_by_what_is_wrong_of_them_already(res
 def test_a_rate_of_ones_own_labels_is_that_of_labels_as_given(results):
     found = recommend(own(results), 0.3, wrong=0.1)
     assert (found.level, found.rate, positives(found)[0]) == (0.0, 0.3, "easy")
-
-
-@pytest.mark.parametrize(
-    ("rates", "options", "expected"),
-    [
-        ([0.0, 0.4], {"noise": "uniform"}, 0.0),
-        ([0.0, 0.4], {"noise": "uniform-0.4"}, 0.4),
-        ([0.4], {"noise": "uniform"}, 0.4),
-        ([0.4], {}, r"made wrong on purpose.* choose one with --noise: uniform-0\.4$"),
-        ([0.0, 0.4], {"noise": "uniform-0.3"}, r"no results of 'uniform-0\.3'; did you mean"),
-        ([0.0, 0.4], {"noise": "uniform-0.4", "rate": 0.3}, r"leave --rate out"),
-    ],
-)
-def test_a_level_of_the_study_is_asked_for(synthetic, loaded, rates, options, expected):
-    found = loaded(synthetic.small(noise=synthetic.noise(rates)))
-    if isinstance(expected, str):
-        with pytest.raises(ValueError, match=expected):
-            recommend(found, **options)
-    else:
-        assert recommend(found, **options).level == expected
-        assert recommend(own(found), **options).rate is None
-        assert recommend(own(found), **options, wrong=0.1).rate == pytest.approx(1 - 0.9 * (1 - expected))

@@ -33,10 +33,7 @@ def snapshot(study):
 
 
 def written(differences, folds=False):
-    """`+12.3 [+6.1, +18.4]`: the mean of shares in points, with Student's 95% interval.
-
-    Folds share training classes: Nadeau and Bengio (2003) add the ratio of test to training classes to 1 / n.
-    """
+    """`+12.3 [+6.1, +18.4]`: the mean of shares in points, with Student's 95% interval."""
     points = 100 * np.asarray(differences, dtype=float)
     variance = points.var(ddof=1) * (1 / len(points) + folds / (len(points) - 1))
     half = stats.t.ppf(0.975, len(points) - 1) * variance**0.5

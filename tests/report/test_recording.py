@@ -3,7 +3,6 @@
 import io
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dml.report.assembly import figure_arrays
@@ -11,7 +10,6 @@ from dml.report.loading import load
 from dml.report.results import FigureData
 from dml.report.sections.planes import Planes
 from dml.snapshots.folder import Snapshot, write_figures
-from papers.loop.sections.spectrum import Spectrum
 
 pytestmark = pytest.mark.slow
 
@@ -44,14 +42,6 @@ def test_a_clone_draws_the_same_planes(synthetic, both):
     (mine,), (theirs,) = (list(Planes().content(results)) for results in (here, clone))
     assert mine.caption == theirs.caption
     assert drawn(mine.figure) == drawn(theirs.figure)
-
-
-def test_a_clone_shows_the_numbers_of_a_paper_s_own_section(synthetic, both):
-    study = synthetic.small("loop-shapes", seeds=[0])
-    here, clone = both(study, np.repeat(np.arange(8), 20))
-    mine, theirs = (list(Spectrum().content(results))[-1] for results in (here, clone))
-    pd.testing.assert_frame_equal(mine.frame, theirs.frame, rtol=2e-3)
-    assert len(mine.frame) == 3 * len(study.cells())
 
 
 def test_equal_arrays_give_equal_bytes_and_none_no_file(tmp_path):

@@ -47,17 +47,6 @@ def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
     assert found["eta high"] > 1
 
 
-@pytest.mark.parametrize(
-    "diagnostics",
-    [{"eta": 1.4, "loss": 0.1}, {}, _counts([], []), _counts([3, 2], [40, 60])],
-    ids=["a number as older trials have", "nothing", "no pairs", "too few pairs"],
-)
-def test_what_was_not_measured_says_so(logged, diagnostics):
-    made = table(logged(*[diagnostics] * 3))
-    assert first_row(made)["eta"] == "not measured"
-    assert "bound" not in first_row(made)
-
-
 def _both(negatives, positives, **more):
     """Counts of negatives and positives in the first bins of 40, which are 0.05 wide."""
     (drawn, uniform), (own, expected) = negatives, positives

@@ -8,7 +8,6 @@ import pytest
 from synthetic import scoring
 
 from dml.config import SearchSection
-from dml.report.analysis.intervals import summary_of
 from dml.report.assembly import points
 from dml.report.numbers import duration, number, p_value, percent, rate
 from dml.report.page.blocks import rows
@@ -155,18 +154,3 @@ def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
     made = points(results)
     assert made["high"].max() <= 100.0
     assert made["low"].min() >= 0.0
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "high"),
-    [
-        ([85.0, 98.0, 100.0], None, 100.0),
-        ([85.0, 98.0, 100.0 + 1e-10], None, 100.0),  # rounding
-        ([-2.0, 1.0, 4.0], 1 - 4.302653 * 3 / 3**0.5, None),  # a metric such as AMI can be negative
-    ],
-)
-def test_bounds_of_an_interval_do_not_contradict_the_scores(values, low, high):
-    found = summary_of(values, "s", overlap=0.0)
-    assert found["s mean"] == pytest.approx(np.mean(values))
-    assert low is None or found["s low"] == pytest.approx(low, abs=1e-4)
-    assert high is None or found["s high"] == high

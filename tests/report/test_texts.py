@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dml.report
-from dml.report.labels import Texts, joined
+from dml.report.labels import Texts
 
 ROOM = Path(dml.report.__file__).parent
 FILES = sorted(set(ROOM.rglob("*.yaml")) - {ROOM / "glossary.yaml"})
@@ -40,14 +40,3 @@ def test_every_module_that_says_something_has_its_file():
     speaking = {path.with_suffix(".yaml") for path in ROOM.rglob("*.py") if said(path)}
     assert speaking == set(FILES)
     assert len(FILES) > 20
-
-
-def test_a_name_that_no_file_has_and_a_missing_value_are_refused(tmp_path):
-    (tmp_path / "a.yaml").write_text("one: >-\n  Of {over},\n  in percent.\n")
-    say = Texts(str(tmp_path / "a.py"))
-    assert say("one", over="seeds") == "Of seeds, in percent."
-    with pytest.raises(KeyError, match="two"):
-        say("two")
-    with pytest.raises(KeyError, match="over"):
-        say("one")
-    assert joined("A.", "", "B.") == "A. B."

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import of_study, only_confirmed, scoring
+from synthetic import only_confirmed, scoring
 
-from dml.config import DatasetSection, NoiseSection
 from dml.report.analysis import paired
-from dml.report.labels import noise_axis
-from dml.report.page.blocks import Findings, rows
-from dml.report.sections.winners import Winners, every_pair, winners
+from dml.report.sections.winners import every_pair, winners
 from dml.statistics import detectable
 
 
@@ -58,22 +55,3 @@ def test_the_lead_that_is_found_in_four_of_five_cases(three):
     spread = (2 * (rest**2).sum() / (2 * 4)) ** 0.5
     assert paired.detectable(results) == pytest.approx(detectable(spread, 5, 0.05 / 2))
     assert "is found with a chance of 80%" in winners(results).caption
-
-
-@pytest.mark.parametrize("source", ["imagefolder", "digits"])
-def test_the_levels_of_ones_own_labels_are_called_as_given(synthetic, loaded, source):
-    """Labels of a user's own may be wrong at rate 0: what a study makes wrong of them is not all that is."""
-    settings = {"root": "photos"} if source == "imagefolder" else {}
-    dataset, own = DatasetSection(name=source, id="photos", settings=settings), source == "imagefolder"
-    results = loaded(synthetic.small(datasets=[dataset], noise=synthetic.noise([0.0, 0.2])))
-    table = winners(results)
-    column = next(place for place, column in enumerate(table.columns) if column.key == "rate")
-    found = [row[column] for row in rows(table)]
-    assert [cell.order for cell in found] == [0.0, 0.2]
-    assert ["as given" in cell.text for cell in found] == [own, own]
-    assert ["made wrong" in cell.text for cell in found] == [False, own]
-    (card,) = [block for block in Winners().content(results) if isinstance(block, Findings)]
-    assert ["as given" in finding.where for finding in card.items] == [own, own]
-    assert noise_axis("uniform", results.own_labels) != noise_axis("uniform", not own)
-    verified = of_study(results, noise=[*results.study.noise, NoiseSection(name="given", rates=[0.1])])
-    assert not verified.own_labels

@@ -1,8 +1,4 @@
-"""Python programs without their imports: a server that has imported `dml` and its libraries forks for each program.
-
-A program is a process as any other, in its own folder, with its own environment, output, signals and exit code. Only
-its imports were done before, by the server. `python forks.py SOCKET` is the server.
-"""
+"""Python programs without their imports: a server that has imported `dml` and its libraries forks for each program."""
 
 import atexit
 import contextlib
@@ -42,12 +38,7 @@ class Forked:
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[str, None]:
-        """Wait for the end. What was printed, and None.
-
-        Raises
-        ------
-        subprocess.TimeoutExpired : the program runs longer than `timeout` seconds.
-        """
+        """Wait for the end. What was printed, and None."""
         if self.poll(timeout) is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0, self._text.read_text())
         return self._text.read_text(), None
@@ -68,14 +59,7 @@ class Forks:
         self._texts = tempfile.TemporaryDirectory(prefix="dml-forks-")
 
     def start(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Forked:
-        """Start a program in a session of its own.
-
-        Parameters
-        ----------
-        arguments : of `python`: a file, `-m` and a module, or `-c` and code, and what the program is given.
-        folder : where it runs.
-        environment : all its variables. What libraries read while they are imported counts no more.
-        """
+        """Start a program in a session of its own."""
         if self._server is None:
             self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             command = [sys.executable, __file__, str(theirs.fileno())]
@@ -99,12 +83,7 @@ class Forks:
 
 
 def serve(connection: socket.socket) -> list[str] | None:
-    """Fork for each program that is asked for.
-
-    Returns
-    -------
-    in a program's process, when everything is as it expects: its arguments. In the server, at its end: None.
-    """
+    """Fork for each program that is asked for."""
     while True:
         head, handles, _, _ = socket.recv_fds(connection, 8, 2)
         if not head:

@@ -20,12 +20,7 @@ UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 
 
 class Server:
-    """MLflow in a folder.
-
-    Parameters
-    ----------
-    backend : the URI of its database; none: SQLite in the folder.
-    """
+    """MLflow in a folder."""
 
     def __init__(self, folder: Path, backend: str = ""):
         self._folder, self._backend = folder, backend or f"sqlite:///{folder / 'server.db'}"

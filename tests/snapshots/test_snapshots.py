@@ -151,21 +151,6 @@ def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_c
     assert "has changed since" not in load(titled, tmp_path / "none", None, snapshot).origin
 
 
-def test_files_of_a_person_are_not_published_over(tmp_path, study, folder):
-    own = tmp_path / "snapshots/toys/notes.txt"
-    own.parent.mkdir(parents=True)
-    own.write_text("mine")
-    with pytest.raises(ValueError, match=r"toys/notes\.txt: dml writes there"):
-        publish(study, folder, tmp_path / "snapshots")
-    assert [path.name for path in own.parent.iterdir()] == ["notes.txt"]
-    own.unlink()
-    publish(study, folder, tmp_path / "snapshots", {"planes/key/test/points": np.zeros((2, 2), np.float16)})
-    assert own.with_name("figures.npz").is_file()
-    own.write_text("mine")
-    publish(study, folder, tmp_path / "snapshots")
-    assert {path.name for path in own.parent.iterdir()} == {"trials.parquet", "summary.json", "notes.txt"}
-
-
 def test_every_snapshot_of_the_repository_is_small_and_of_a_study_that_exists():
     found = snapshots(ROOT / "docs/results")
     sizes = {s.path.name: sum(f.stat().st_size for f in s.path.rglob("*") if f.is_file()) for s in found}

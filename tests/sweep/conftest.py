@@ -67,15 +67,7 @@ class Workplace:
         (self.folder / "toy.json").write_text(json.dumps(orders))
 
     def start(self, environment: dict[str, str] | None = None, own_ray: bool = False, **overrides: Any) -> Forked:
-        """Start a sweep in a process group of its own.
-
-        Parameters
-        ----------
-        environment : variables beside those of this process.
-        own_ray : let the sweep start Ray, as on a user's machine, rather than use the one that tests share. Its workers
-            have the sweep's environment, and end with it.
-        overrides : the study's sections. One trial runs at a time, unless `resources` say more.
-        """
+        """Start a sweep in a process group of its own."""
         _, _, database = overrides.get("tracking", "").partition("sqlite:///")
         if database and not Path(database).exists():
             shutil.copy(self._request.getfixturevalue("empty_database"), database)

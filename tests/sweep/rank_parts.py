@@ -14,12 +14,7 @@ from dml.training.process import rank_and_size
 
 
 class Backbone(nn.Module):
-    """images (N, C, S, S) -> (N, 16).
-
-    `<folder>/orders.json` says {"wait": step of the process at which it stays for as long as that is said, "raise" or
-    "die": [rank, step of the process]}; it dies once, and raises an error only after that. `<folder>/steps.log` gets a
-    line `rank size pid node step` for each step.
-    """
+    """images (N, C, S, S) -> (N, 16)."""
 
     steps: ClassVar[int] = 0  # of all trials in this process
     version: ClassVar[int] = 1

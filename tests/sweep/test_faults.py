@@ -1,7 +1,4 @@
-"""Processes that are killed and disks that are full. Each fault is a real one.
-
-After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, and none is there twice.
-"""
+"""Processes that are killed and disks that are full. Each fault is a real one."""
 
 import json
 import os

@@ -86,28 +86,3 @@ def test_a_killed_worker_changes_no_bit_and_the_best_model_embeds_images(workpla
     embeddings = mlflow.pyfunc.load_model(model.model_uri).predict(np.ascontiguousarray(images))
     assert embeddings.shape == (10, 8)
     np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, rtol=1e-5)
-
-
-def test_a_study_stops_where_validation_classes_were_best(workplace, tmp_path):
-    """Digits with even and odd as labels collapse, so more steps are soon worse for new digits."""
-    prepare(tmp_path, ("tune", "confirm"))
-    search = {"sampler": "fixed", "stop": "best", "objective": "map@r"}
-    overrides = {**OVERRIDES, "losses": [{"name": "softmax"}], "search": search}
-    overrides["training"] = {**OVERRIDES["training"], "steps": 60, "schedule": "cosine"}
-    overrides["evaluation"] = {"metrics": ["recall@1", "map@r"], "sets": ["test"]}
-    workplace.sweep(real=True, **overrides)
-    frame = pd.read_parquet(tmp_path / "out" / "trials.parquet")
-    assert list(frame["phase"]) == ["tune", "confirm", "confirm"], list(frame["error"])
-    curve = {step: scores["validation/fine/map@r"] for step, scores in json.loads(frame["curve"][0])}
-    assert list(curve) == list(range(0, 61, 6))
-    stop = max(curve, key=lambda step: (curve[step], -step))
-    assert frame["objective"][0] == curve[stop]
-    study = driver.study(**overrides)
-    (cell,) = study.cells()
-    torch.set_num_threads(1)
-    for row in frame[1:].to_dict("records"):
-        assert json.loads(row["settings"])["training.stop_at"] == stop
-        assert [step for step, _ in json.loads(row["curve"])] == [stop]
-        whole = uninterrupted(study, cell, row["seed"], tmp_path, tmp_path / "bare" / row["key"], stop or 1)
-        point = next(point for point in whole.curve if point.step == stop) if stop else None
-        assert point is None or {name: row[name] for name in point.scores} == dict(point.scores)

@@ -65,22 +65,3 @@ def test_a_sweep_from_nothing_then_again_then_with_more(workplace):
     begun = [line for line in workplace.log()[len(before) :] if "begin" in line]
     assert len(begun) == 2
     assert len(children(workplace.folder)) == 12
-
-
-def test_a_setting_that_varies_is_in_the_table_and_in_mlflow_and_another_value_runs_alone(workplace):
-    tracking = f"sqlite:///{workplace.folder / 'mlflow.db'}"
-    one = {"losses": [{"name": "triplet", "settings": {"margin": 0.2}}], "search": {"sampler": "fixed"}}
-    workplace.sweep(tracking=tracking, **one, grid={"training.batch.per_class": [2, 4]})
-    frame = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
-    assert [json.loads(text)["training.batch.per_class"] for text in frame["varied"]] == [2, 2, 4, 4]
-    client = mlflow.MlflowClient(tracking_uri=tracking)
-    experiment = client.get_experiment_by_name("dml").experiment_id
-    runs = client.search_runs([experiment], "params.`training.batch.per_class` = '4'")
-    assert Counter(run.data.tags["dml.kind"] for run in runs) == {"trial": 2, "cell": 1}
-    assert all(run.data.tags["dml.cell"].endswith("|training.batch.per_class=4") for run in runs)
-
-    before = len(workplace.log())
-    workplace.sweep(tracking=tracking, **one, grid={"training.batch.per_class": [2, 4, 8]})
-    begun = [line for line in workplace.log()[before:] if "begin" in line]
-    assert len(begun) == 2
-    assert len(pd.read_parquet(workplace.folder / "out" / "trials.parquet")) == 6

@@ -1,20 +1,15 @@
 """What MLflow shows of a sweep, from its table of trials, against numbers computed here."""
 
 import json
-import os
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from driver import place
 from scipy import stats
 from simulated import simulate
 
 from dml.config.loading import ATTRIBUTE, record
-from dml.files import write_json
-from dml.pipeline.sync import picture_of
 from dml.report.loading import load
 from dml.report.runs import picture
 from dml.sweep.progress.results import LiveTable, live_folder, trials_frame
@@ -126,63 +121,3 @@ def test_the_table_of_a_sweep_that_runs(toy_study, tmp_path, monkeypatch):
     live.write()
     live.close(finished=True)
     assert not Path(folder).exists()
-
-
-def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
-    """The results with model, files, champions and audit; while a sweep runs, the table that it writes."""
-    study, where = toy_study(), place(tmp_path)
-    assert picture_of(where, study).runs == []
-    plan = simulate(study, tmp_path, score)
-    (tmp_path / "out").mkdir()
-    trials_frame(study, plan).to_parquet(tmp_path / "out/trials.parquet")
-    key = next(job.key for job, _ in plan.ended() if job.phase == "confirm")
-    write_json(tmp_path / "out/summary.json", {"model": key, "seconds": 7.5, "git_commit": "abc"})
-    write_json(tmp_path / "pack.json", {"digits": {"digest": "d1"}})
-    champion = {
-        "study": "toys",
-        "key": "k1",
-        "versions": {"git_commit": "abc"},
-        "dataset": {"name": "digits", "resize": 8},
-    }
-    champion["recipe"] = {"rate": 0.2, "score": "test/fine/recall@1", "settings": {"loss.margin": 0.3}}
-    champion["recipe"]["methods"] = [{"method": "triplet", "mean": 50.0, "low": None, "high": None}]
-    for place_of, made in (("first", "k1"), ("second", "k2")):
-        folder = tmp_path / "store/champions/mine" / place_of / "model"
-        write_json(folder / "champion.json", {**champion, "key": made})
-        write_json(folder / "model.json", {"image_shape": [8, 8, 1], "network": {"embedding_size": 4}})
-    asked_last = tmp_path / "store/champions/mine/first/model/champion.json"
-    os.utime(asked_last, (time.time() + 60,) * 2)
-    counts = dict.fromkeys(("images", "classes", "suspects", "contradicting_duplicates", "looks"), 3)
-    audit = {**counts, "rate": {"guess": 0.1, "warning": ""}, "review": None, "measured": None, "losses": {}}
-    audit["settings"] = {"folds": 5}
-    write_json(
-        tmp_path / "audit/summary.json", {**audit, "digest": "d2", "dataset": "digits", "representation": "pixels"}
-    )
-
-    found = picture_of(where, study)
-    first, *others = found.runs
-    assert (first.kind, first.tags["dml.data.digits"], first.model.key) == ("study", "d1", key)
-    assert set(first.files) == {"trials.parquet", "summary.json", "study.yaml", "report/toys.html"}
-    assert (first.metrics["seconds"], first.tags["dml.git_commit"]) == (7.5, "abc")
-    champions = {run.model.key: run for run in others if run.kind == "champion"}
-    assert {key: run.model.alias for key, run in champions.items()} == {"k1": "champion", "k2": None}
-    assert champions["k1"].parent == first
-    assert champions["k1"].metrics == {"recipe/test/fine/recall@1.mean": 0.5}
-    assert champions["k1"].params["dataset"] == {"name": "digits"}
-    (shown_audit,) = [run for run in others if run.kind == "audit"]
-    assert (shown_audit.parent, shown_audit.params["folds"], shown_audit.metrics["rate.guess"]) == (None, 5, 0.1)
-
-    LiveTable(plan).write()
-    for state, updated, status in (
-        ("running", 0, "RUNNING"),
-        ("running", 100, "KILLED"),
-        ("failed", 100, "FAILED"),
-        ("interrupted", 0, "KILLED"),
-    ):
-        write_json(tmp_path / "store/sweeps/toys.json", {"state": state, "updated": time.time() - updated})
-        live = picture_of(where, study).runs[0]
-        assert (live.status, live.files, live.model) == (status, {}, None)
-    results = tmp_path / "out/trials.parquet"
-    os.utime(results, (time.time() + 1, time.time() + 1))  # DVC's, of the study as it was before that sweep
-    shown = picture_of(where, study).runs[0]
-    assert (shown.status, shown.model.key) == ("FINISHED", key)

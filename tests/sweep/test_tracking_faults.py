@@ -1,7 +1,4 @@
-"""A tracking server that stops and comes back, hangs, or is not there: no trial waits for it, and MLflow catches up.
-
-The server and the process beside the sweep are real; the trials end when a test says so.
-"""
+"""A tracking server that stops and comes back, hangs, or is not there: no trial waits for it, and MLflow catches up."""
 
 import shutil
 import socket

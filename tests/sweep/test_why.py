@@ -1,11 +1,7 @@
 """Why trials run again: the fields that differ from the most similar trial in the store."""
 
-from types import SimpleNamespace
-
-import pytest
 import toy
 
-from dml.pipeline import why
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
@@ -26,15 +22,6 @@ def run_all(study, store, rates=None):
     return plan
 
 
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project whose data stages have run."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(why, "describe", lambda root, *asked: toy.describe(*asked))
-    (tmp_path / "data/toys").mkdir(parents=True)
-    return tmp_path
-
-
 def test_a_changed_setting_is_named_with_both_values(toy_study, tmp_path):
     run_all(toy_study(), TrialStore(tmp_path))
     study = toy_study(training={"steps": 10, "learning_rate": 0.01})
@@ -51,12 +38,3 @@ def test_a_raised_version_is_named_for_the_trials_that_run_the_part(toy_study, t
     found = reasons(toy_study(), TrialStore(tmp_path), toy.describe)
     assert {reason.job.cell.loss.name for reason in found} == {"triplet"}
     assert {str(d) for reason in found for d in reason.differences} == {"versions.losses.triplet: 1 -> 2"}
-
-
-def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, project, monkeypatch, capsys):
-    estimates = SimpleNamespace(known=lambda spec: 0.3)
-    monkeypatch.setattr(why, "Rates", lambda root, store: estimates, raising=False)
-    study = toy_study(filters=["prism"])
-    run_all(study, TrialStore(project / "store"), estimates.known)
-    why.run(study)
-    assert "nothing runs again" in capsys.readouterr().out

@@ -18,11 +18,7 @@ class TrainingError(RuntimeError):
 
 
 class Toy:
-    """Counts to `training.steps`, with a score that depends on its settings and, through its state, on every step.
-
-    `<data_root>/toy.json` says what else it does: {"seconds": of one step, "orders": {loss: "raise" | "nan" | ...}}.
-    Each beginning, resumption and end is written to `<data_root>/steps.log`.
-    """
+    """Counts to `training.steps`, with a score that depends on its settings and, through its state, on every step."""
 
     def __init__(self, spec: TrialSpec, data_root: Path, folder: Path, device: str = "cpu"):
         self._spec, self._folder = spec, Path(folder)

@@ -143,35 +143,6 @@ def test_the_shrinkage_is_chosen_on_held_out_classes(kind, rows):
     assert fit(kind, features, labels, 3).shrinkage == max(scores, key=scores.get)
 
 
-@pytest.mark.parametrize("kind", ["whitening", "lda"])
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.arange(6), "expected at least one training class with two images.* got 6 classes of one image.*components"),
-        (np.array([-1, -1, 0, 1, 2, 3]), ".*got 4 classes of one image"),
-    ],
-)
-def test_one_image_a_class_is_an_error(kind, labels, message):
-    with pytest.raises(ValueError, match=f"{kind}: {message}"):
-        fit(kind, np.random.default_rng(0).normal(size=(6, 4)), labels, 2)
-
-
-@pytest.mark.parametrize(
-    ("kind", "size", "shrinkage", "message"),
-    [
-        ("whitenning", 2, None, "unknown kind 'whitenning'; did you mean 'whitening'"),
-        ("whitening", 6, None, "whitening: expected a size from 1 to 5, the number of features, got 6"),
-        ("lda", 0, None, "lda: expected a size from 1 to 5"),
-        ("lda", 2, -0.1, "lda: shrinkage: expected a finite number of at least 0, got -0.1"),
-        ("whitening", 2, np.nan, "whitening: shrinkage: expected a finite number of at least 0, got nan"),
-        ("components", 2, 0.1, "components: expected no shrinkage, got 0.1. Choices: whitening, lda"),
-    ],
-)
-def test_what_a_projection_cannot_be_is_an_error(rows, kind, size, shrinkage, message):
-    with pytest.raises(ValueError, match=message):
-        fit(kind, *rows, size, shrinkage)
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kind", KINDS)

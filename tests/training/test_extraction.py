@@ -1,6 +1,5 @@
 """Computing features: in shards, resumed after a kill, and with one clear message where it cannot go on."""
 
-import errno
 import json
 import os
 import signal
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 
 from dml.training import data as trial_data
-from dml.training.frozen import extraction
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
 from dml.training.frozen.recipe import BATCH, SHARD
@@ -58,16 +56,6 @@ def whole(whole_of):
     return whole_of["features"]
 
 
-def test_a_second_run_computes_nothing(packed, tmp_path):
-    lines = []
-    first = extract(packed, FROZEN, tmp_path, report=quiet)
-    state = {path: path.stat().st_mtime_ns for path in first.iterdir()}
-    assert extract(packed, FROZEN, tmp_path, run=None, report=lines.append) == first
-    assert {path: path.stat().st_mtime_ns for path in first.iterdir()} == state
-    assert {path.name for path in first.iterdir()} == {"features.npy", "backbone.safetensors", "manifest.json"}
-    assert lines == [f"{first}: computed already (1797 x 16)"]
-
-
 SLOW = """
 import json, sys, time
 from pathlib import Path
@@ -110,25 +98,6 @@ def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole_of,
     assert f"resuming, {2 * size} of 1797 images are done" in lines[0]
     assert np.array_equal(open_features(folder).array, whole_of[kind])
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == [folder.name]
-
-
-def test_a_full_disk_is_one_message_and_loses_no_shard(packed, whole, tmp_path, monkeypatch):
-    written, write = [], extraction._write
-
-    def full(path, offset, values):
-        if len(written) == 2:
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        written.append(offset)
-        write(path, offset, values)
-
-    monkeypatch.setattr(extraction, "_write", full)
-    with pytest.raises(OSError, match=r"No space left on device: .*features\.npy"):
-        extract(packed, FROZEN, tmp_path, report=quiet)
-    monkeypatch.setattr(extraction, "_write", write)
-    asked = []
-    folder = extract(packed, FROZEN, tmp_path, lambda w, s: map(w.write, asked.extend(s) or s), quiet)
-    assert asked == [2, 3]
-    assert np.array_equal(open_features(folder).array, whole)
 
 
 def test_features_that_two_studies_need_are_computed_once(packed, tmp_path):

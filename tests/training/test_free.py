@@ -133,20 +133,6 @@ def test_a_look_without_suspects_fits_and_chooses_without_them():
         free.look(features, observed, suspects=wrong[:3])
 
 
-def test_a_look_leaves_out_what_has_no_label_or_no_second_image():
-    features, labels = made(mirrored=False)
-    observed = labels.copy()
-    observed[:3] = -1
-    alone = {name: np.concatenate([given, given[:1]]) for name, given in features.items()}
-    found = free.look(alone, np.append(observed, CLASSES))
-    again = free.look(features, observed)
-    assert (found.images, found.classes) == (again.images + 1, again.classes + 1)
-    with pytest.raises(ValueError, match="of 96 images, one for each label, got noise of 95, good of 95"):
-        free.look({name: given[1:] for name, given in features.items()}, labels)
-    with pytest.raises(ValueError, match="at least 4 classes of two images or more, got 3 among 4"):
-        free.look({name: given[:7] for name, given in features.items()}, np.array([0, 0, 1, 1, 2, 2, 3]))
-
-
 def test_features_of_files_are_those_of_the_layers_of_their_pixels(tmp_path):
     draw, paths, squares = np.random.default_rng(0), [], []
     for place, (height, width) in enumerate([(20, 30), (16, 16), (40, 12)]):

@@ -147,20 +147,6 @@ def _id(training, packed):
     return features_id(recipe(training, packed.manifest))
 
 
-def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path):
-    for name, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
-        (tmp_path / f"{name}.pt").write_bytes(content)
-
-    def name_of(file):
-        weights = str(tmp_path / f"{file}.pt")
-        return features_id(recipe(replace(FROZEN, backbone_settings={"weights": weights}), packed.manifest))
-
-    with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
-        patch.setattr(models.SmallConv, "file_settings", ("weights",))
-        patch.setattr(recipes, "describe_augment", lambda *given: {"name": "none"})
-        assert name_of("a") == name_of("b") != name_of("c")
-
-
 def test_features_are_pinned(golden, stored):
     """The golden file of the recipe's version: another number needs a raised version, which is in trials' keys."""
     values = {"first": stored.array[:3, :4], "sum": float(stored.array.sum(dtype=np.float64))}

@@ -1,7 +1,4 @@
-"""The numbers of the first steps for every optimiser and schedule, and the defaults of a trial's settings.
-
-Data and parts are the test's own, so only a change of the loop or of the embedding head can fail here.
-"""
+"""The numbers of the first steps for every optimiser and schedule, and the defaults of a trial's settings."""
 
 from dataclasses import MISSING, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A network that starts from the weights of another one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,7 @@ from safetensors.torch import load_file, save_file
 
 from dml import models
 from dml.training.loop import Training
-from dml.training.model_files import TrainedEmbedder, digest, fit, load_init_from, weights_file
+from dml.training.model_files import TrainedEmbedder, digest, load_init_from, weights_file
 from dml.types import InitFromSpec
 
 pytestmark = pytest.mark.slow
@@ -63,29 +61,6 @@ def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_r
     assert not torch.equal(whole.model.head.weight, load_file(trained / "model/model.safetensors")["head.weight"])
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"backbone_settings": {"width": 2}},
-            r"another backbone: 'backbone.layers.0.weight' has the shape \(4, 1, 3, 3",
-        ),
-        ({"backbone": "mlp", "backbone_settings": {}}, r"another backbone: it has no 'backbone\..*' and \d+ more"),
-    ],
-)
-def test_what_does_not_fit_is_refused(make_spec, data_root, trained, tmp_path, changes, expected):
-    spec = make_spec(init_from=start_from(trained / "model"), **changes)
-    with pytest.raises(ValueError, match=expected):
-        Training(spec, data_root, tmp_path / "next")
-
-
-def test_extra_weights_are_of_another_backbone():
-    own = {"backbone.a": torch.zeros(2)}
-    with pytest.raises(ValueError, match=r"the network has no 'backbone\.b'"):
-        fit(own, {**own, "backbone.b": torch.zeros(1)})
-    assert fit(own, {**own, "head.weight": torch.zeros(3, 2)}) == own, "a network without a head takes none"
-
-
 def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, tmp_path):
     start = start_from(trained / "model")
     weights = load_file(trained / "model/model.safetensors")
@@ -93,32 +68,6 @@ def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, t
     assert digest(weights_file(trained / "model")) != start.weights
     with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
         load_init_from(torch.nn.Linear(1, 1), start)
-
-
-def test_no_pretrained_weights_are_fetched(make_spec, data_root, tmp_path, monkeypatch):
-    """The start replaces them; pixels are still normalised as they expect."""
-    from torchvision import models
-
-    made, asked = models.get_model, []
-
-    def get_model(name, weights):
-        asked.append(weights)
-        return made(name, weights=None)
-
-    monkeypatch.setattr(models, "get_model", get_model)
-    own = {"backbone": "torchvision", "backbone_settings": {"name": "resnet18"}}
-    first = Training(
-        make_spec(**{**own, "backbone_settings": {"name": "resnet18", "pretrained": False}}), data_root, tmp_path
-    )
-    save_file(first.model.state_dict(), tmp_path / "own.safetensors")
-    spec = make_spec(**own, init_from=start_from(tmp_path / "own.safetensors"))
-    asked.clear()
-    training = Training(spec, data_root, tmp_path / "next")
-    assert asked == [None]
-    assert training._augment(torch.zeros(1, 1, 8, 8, dtype=torch.uint8), False)[0, 0, 0, 0].item() == pytest.approx(
-        -0.485 / 0.229
-    )
-    assert replace(spec.training, init_from=None) != spec.training
 
 
 def test_a_backbones_file_is_needed_only_for_the_first_step(make_spec, data_root, tmp_path, finish):

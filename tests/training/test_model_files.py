@@ -32,23 +32,3 @@ def test_a_confirmed_trial_saves_a_model_that_embeds_as_it_did(make_spec, data_r
     own = torch.nn.functional.normalize(torch.from_numpy(kept["embeddings"][seen])).numpy()
     embedder = TrainedEmbedder(tmp_path / "model")
     np.testing.assert_allclose(embedder(training.data.packed.images[rows]), own, atol=1e-6)
-
-
-def test_rebuilding_a_network_fetches_no_weights(monkeypatch, make_spec, data_root, tmp_path, finish):
-    from torchvision import models
-
-    finish(Training(make_spec(steps=1), data_root, tmp_path))
-    _, description = load_model(tmp_path / "model")
-    description["network"] |= {"backbone": "torchvision", "channels": 3, "name": "resnet18"}
-    del description["network"]["width"]
-    asked = []
-
-    def get_model(name, weights):
-        asked.append(weights)
-        raise RuntimeError("far enough")
-
-    monkeypatch.setattr(models, "get_model", get_model)
-    save_model(tmp_path / "other", torch.nn.Linear(1, 1), description)
-    with pytest.raises(RuntimeError, match="far enough"):
-        TrainedEmbedder(tmp_path / "other")
-    assert asked == [None]

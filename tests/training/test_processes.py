@@ -3,14 +3,12 @@
 import itertools
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from processes import train
 
 from dml.training.collectives import synchronised
 from dml.training.loop import Training
-from dml.training.model_files import TrainedEmbedder
 from dml.types import FilterSpec
 
 pytestmark = pytest.mark.slow
@@ -74,20 +72,6 @@ def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, ma
     found, [resumed, _] = train(spec, data_root, tmp_path / "resumed", 2)
     assert found.curve == whole.curve
     assert_same([state, resumed])
-
-
-def test_processes_evaluate_both_views_of_a_refitted_head_as_one_does(
-    own_parts, make_spec, data_root, tmp_path, finish
-):
-    evaluated = {**EVALUATED, "views": "mirror"}
-    spec = make_spec("contrastive", "all", "hard", evaluation=evaluated, head_refit="whitening", **PLAIN)
-    alone = finish(Training(spec, data_root, tmp_path / "one"))
-    found, states = train(replace(spec, training=replace(spec.training, workers=2)), data_root, tmp_path / "shared", 2)
-    assert_equal(found, alone, states[0])
-    models = [TrainedEmbedder(tmp_path / name / "model") for name in ("one", "shared")]
-    images = np.array(alone.data.packed.images[:20])
-    np.testing.assert_allclose(*(model(images) for model in models), atol=1e-4)
-    assert {model.views for model in models} == {"mirror"}
 
 
 @pytest.mark.gpu

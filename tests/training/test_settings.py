@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from dml import evaluation, losses, models
-from dml.training import closed_form, loop
+from dml.training import closed_form
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.training.optimizers import build_optimizer, clip
@@ -105,12 +105,6 @@ def test_frozen_batch_norm_keeps_statistics_and_parameters(make_spec, data_root,
         assert torch.equal(module.running_mean, mean)
 
 
-def test_a_normalized_head_ignores_lengths():
-    rows = torch.randn(5, 8) + 3
-    normalized = models.build_head(8, embedding_size=4, head_normalize=True).eval()
-    torch.testing.assert_close(normalized(rows), normalized(7 * rows))
-
-
 @pytest.mark.parametrize("kind", closed_form.KINDS)
 def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root, tmp_path, kind):
     training = Training(make_spec(head_start=kind, rate=0.0), data_root, tmp_path)
@@ -120,31 +114,6 @@ def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root
     inputs = nn.functional.normalize(features) if kind in closed_form.NORMALIZED else features
     expected = inputs @ found.weight.T + found.bias
     torch.testing.assert_close(embed(training, training.model, rows), expected, rtol=1e-4, atol=1e-4)
-
-
-def test_a_start_is_computed_once_for_the_same_features_and_labels(make_spec, data_root, tmp_path, monkeypatch):
-    fitted = []
-    monkeypatch.setattr(loop, "_started", {})
-    monkeypatch.setattr(
-        loop.closed_form, "fit", lambda *given, own=closed_form.fit: fitted.append(given[0]) or own(*given)
-    )
-    made = []
-
-    def weight(rate, steps=8):
-        spec = make_spec(head_start="whitening", rate=rate, steps=steps)
-        made.append(Training(spec, data_root, tmp_path / str(len(made))))
-        return made[-1].model.head.weight
-
-    clean = weight(0.0)
-    assert torch.equal(clean, weight(0.0, steps=12))
-    assert not torch.equal(clean, weight(0.3))
-    assert len(fitted) == 2
-    monkeypatch.setattr(loop, "REMEMBERED", 1)
-    loop._started.clear()
-    for rate in (0.0, 0.0, 0.3, 0.0):
-        weight(rate)
-    assert len(fitted) == 5
-    assert len(loop._started) == 1
 
 
 def test_the_head_is_fitted_again_to_the_trained_backbone(make_spec, data_root, tmp_path, finish):

@@ -50,17 +50,6 @@ def test_the_loss_of_what_is_kept(name, synthesis, mined):
         torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize(("name", "synthesis"), LOSSES)
-def test_only_a_loss_that_cannot_skip_waits_for_the_device(name, synthesis):
-    """A mask as an index waits; masks of pairs and a miner's do not."""
-    loss = build(name, synthesis)
-    able = getattr(loss, "left_out", "removed") in ("skipped", "counted")
-    mine = miners.build(positives="easy", negatives="hard", padded=True)
-    x, y, kept = batch()
-    _, _, _, mined = value_and_gradient(loss, mine, x, y, kept) if loss.uses_tuples else (None,) * 4
-    assert (mined is not None and mined[3] is not None) == able
-
-
 def test_another_packages_miner_sees_only_what_is_kept():
     loss = build("contrastive", "none")
     mine = miners.build("pytorch_metric_learning.miners.BatchHardMiner")

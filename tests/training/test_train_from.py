@@ -22,8 +22,6 @@ from dml.training.frozen.recipe import (
     describe_backbone,
     features_id,
     recipe,
-    stored_bytes,
-    stored_shape,
 )
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
@@ -207,38 +205,3 @@ def test_what_is_stored_is_pinned(golden, stored):
     array = stored["viewed"].array
     values = {"first": array[0, :, :2, 3, 3], "sums": array.sum(axis=(0, 2, 3, 4), dtype=np.float64)}
     golden.check("training", "train_from", recipes, values, defaults={}, rtol=1e-4, atol=1e-5)
-
-
-TOKENS = {"patch_size": 2, "embed_dim": 12, "depth": 2, "num_heads": 2, "init_values": 1.0}
-WINDOWS = {"patch_size": 2, "embed_dim": 8, "window_size": 2, "depths": [1, 2], "num_heads": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "block", "shape"),
-    [
-        ("vit_small_patch14_reg4_dinov2", TOKENS, "blocks.1", (1, 21, 12)),
-        ("swin_tiny_patch4_window7_224", WINDOWS, "layers.1.blocks.1", (1, 2, 2, 16)),
-    ],
-)
-def test_activations_of_transformers_go_the_same_way(
-    stored, packed, make_spec, data_root, tmp_path, finish, name, arguments, block, shape
-):
-    pytest.importorskip("timm")
-    settings = {"name": name, "pretrained": False, "arguments": arguments}
-    changes = {"backbone": "timm", "backbone_settings": settings, "train_from": block}
-    training, path = replace(PLAIN, **changes), data_root / "features.json"
-    assert stored_shape(training, packed.manifest) == shape
-    folder = extract(packed, training, tmp_path / "store", report=quiet)
-    listed = json.loads(path.read_text())["digits"] | {folder.name: {"folder": str(folder)}}
-    path.write_text(json.dumps({"digits": listed}))
-    found = find_features(data_root, "digits", training)
-    assert found.array.shape == (1797, *shape)
-    assert stored_bytes(training, packed.manifest) == found.array.nbytes
-    finish(Training(make_spec(steps=4, evaluation={"keep_embeddings": True}, **changes), data_root, tmp_path))
-    kept = np.load(tmp_path / "embeddings.npz")
-    embedded = TrainedEmbedder(tmp_path / "model")(np.array(packed.images)[kept["index"]])
-    expected = torch.nn.functional.normalize(torch.from_numpy(kept["embeddings"])).numpy()
-    np.testing.assert_allclose(embedded, expected, atol=1e-5)
-    weights, start = load_model(tmp_path / "model")[0], load_file(found.backbone)
-    changed = {key for key, value in start.items() if not torch.equal(weights[f"backbone.{key}"], value)}
-    assert {key.split(f".{block}.")[0] for key in changed} == {"network", "network.norm.weight", "network.norm.bias"}

@@ -84,17 +84,3 @@ def test_a_head_learns_on_vectors_and_its_model_embeds_vectors(make, root, given
     expected = kept["embeddings"] / np.linalg.norm(kept["embeddings"], axis=1, keepdims=True)
     np.testing.assert_allclose(embed(given[0][kept["index"]]), expected, atol=1e-5)
     assert embed(np.zeros((0, WIDTH), np.float32)).shape == (0, 4)
-
-
-@pytest.mark.parametrize(
-    ("vectors", "got"),
-    [
-        (np.zeros((3, WIDTH), np.uint8), r"uint8 of shape \(3, 6\)"),
-        (np.zeros((3, WIDTH + 1), np.float32), r"float32 of shape \(3, 7\)"),
-        (np.zeros(WIDTH, np.float32), r"float32 of shape \(6,\)"),
-    ],
-)
-def test_a_model_of_vectors_refuses_others(make, root, tmp_path, finish, vectors, got):
-    finish(Training(make(steps=1), root, tmp_path))
-    with pytest.raises(ValueError, match=rf"expected float vectors of shape \(N, 6\), got {got}"):
-        TrainedEmbedder(tmp_path / "model")(vectors)

@@ -3,17 +3,14 @@
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from dml import evaluation
-from dml.config import ResourcesSection
 from dml.data import augment as augmentations
 from dml.models import BeforeBlock
-from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
 from dml.training import closed_form, free
 from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network
@@ -199,34 +196,6 @@ def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
     )
 
 
-def test_baselines_of_features_have_both_views(stored, packed, make_spec, data_root, tmp_path):
-    """The features alone, their components and their whitening, in the tables that say what training adds."""
-    spec = make_spec(steps=4, rate=0.0, evaluation={**WANTED, "sets": ("test",)}, **INPUTS["features"])
-    job = SimpleNamespace(phase="confirm", spec=spec, cell=SimpleNamespace(dataset="digits"), split=0)
-    plan = SimpleNamespace(
-        study=SimpleNamespace(name="mine", resources=ResourcesSection()), ended=lambda: [(job, None)]
-    )
-    training = Training(spec, data_root, tmp_path)
-    training.close()
-    array = training.data.packed.images
-    rows, tested = training.data.rows, training.data.evaluation_rows("test")
-    views = [array[tested][:, 0, view].astype(float) for view in (0, 1)]
-    fitted = closed_form.fit("whitening", array[rows][:, 0, 0], training.data.observed, 8)
-
-    def joined(embed):
-        units = [embed(view) for view in views]
-        total = sum(unit / np.linalg.norm(unit, axis=1, keepdims=True) for unit in units)
-        return total.astype(np.float32)
-
-    expected = scores_of(joined(lambda view: view), training, "test")["map@r"]
-    (scores,) = (own for name, own in untrained_scores(plan, data_root).items() if name == "digits")
-    name = next(name for name in scores if "components" not in name)
-    assert scores[name]["test/fine/map@r"] == pytest.approx(expected, abs=1e-4)
-    (whitened,) = (own for own in closed_form_scores(plan, data_root) if own["name"] == f"{name}, 8 whitened")
-    expected = scores_of(joined(lambda view: closed_form.apply(fitted, view)), training, "test")["map@r"]
-    assert whitened["scores"]["test/fine/map@r"] == pytest.approx(expected, abs=1e-4)
-
-
 def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, data_root, tmp_path, finish):
     spec = make_spec(head_refit="whitening", evaluation=WANTED, **INPUTS["viewed"])
     whole = finish(Training(spec, data_root, tmp_path / "whole"))
@@ -238,12 +207,3 @@ def test_a_trial_with_both_views_and_a_refitted_head_resumes(stored, make_spec, 
     assert resumed.result().curve == whole.result().curve
     both = [np.load(tmp_path / name / "embeddings.npz")["embeddings"] for name in ("whole", "broken")]
     assert np.array_equal(*both)
-
-
-def test_what_is_stored_of_images_is_shared_with_studies_of_one_view(packed):
-    training = TrainingSpec(backbone_settings={"width": 4}, train_from=BLOCK, views=3)
-    first, mirrored = of_each_view(training, "mirror")
-    assert first == training
-    assert (mirrored.views, mirrored.train_from) == (1, BLOCK)
-    assert of_each_view(training, "one") == [training]
-    assert replace(mirrored, mirrored=False) == replace(training, views=1)

@@ -31,19 +31,6 @@ def test_each_image_has_its_own_random_crop():
     assert len(places) == 30
 
 
-def test_half_of_the_images_are_mirrored():
-    images = make_images(count=1000, height=4, width=4)
-    result = torch.stack(list(random_crop_flip(images, 4, seeded())))
-    mirrored = (result == images.flip(-1)).flatten(1).all(1)
-    assert (mirrored | (result == images).flatten(1).all(1)).all()
-    assert 430 < mirrored.sum() < 570
-
-
-def test_a_crop_larger_than_the_images_says_how_to_pack():
-    with pytest.raises(ValueError, match=r"crop of 227 x 227 needs.*got 100 x 300; pack them with `resize: 256`"):
-        build("crop227")(make_images(height=100, width=300), True, seeded())
-
-
 def test_none_resizes_only_where_a_size_is_asked_for():
     images = make_images()
     result = build("none", image_size=20)(images, True, None)

@@ -1,7 +1,6 @@
 """A contract for all samplers."""
 
 import json
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -56,43 +55,7 @@ class TestContract:
         drawn = np.concatenate(take(build(name, labels), 300))
         assert set(drawn) == set(np.flatnonzero(labels >= 0))
 
-    def test_memory_does_not_grow(self, name):
-        sampler = build(name, make_labels(n=500))
-        take(sampler, 100)
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(500):
-            next(sampler)
-        grown = tracemalloc.get_traced_memory()[0] - before
-        tracemalloc.stop()
-        assert grown < 20_000
-
-    def test_labels_it_cannot_use_are_errors(self, name):
-        with pytest.raises(ValueError, match="none of the 3 labels"):
-            build(name, np.full(3, -1))
-        with pytest.raises(ValueError, match="expected integer labels"):
-            batches.build(name, labels=np.zeros(4), classes=1, per_class=1, coarse=np.zeros(4, dtype=int))
-        with pytest.raises(ValueError, match="got -2"):
-            build(name, np.array([0, -2]))
-        with pytest.raises(ValueError, match="at least 1 class x 1 sample, got 0 x 3"):
-            build(name, make_labels(), classes=0)
-
     def test_bounded_batches_have_at_most_per_class_samples_of_a_class(self, name):
         labels = make_labels()
         most = max(np.bincount(labels[batch]).max() for batch in take(build(name, labels), 200))
         assert (most <= 3) == batches.find(name).bounded
-
-    def test_coarse_labels_are_needed_as_stated(self, name):
-        labels = make_labels()
-        if batches.find(name).needs_coarse:
-            with pytest.raises((TypeError, ValueError), match="coarse"):
-                batches.build(name, labels=labels, classes=4, per_class=3)
-        else:
-            next(batches.build(name, labels=labels, classes=4, per_class=3))
-
-
-def test_unknown_names_and_settings():
-    with pytest.raises(ValueError, match=r"did you mean 'balanced'.*Choices: balanced, hierarchical, random"):
-        build("balancd", make_labels())
-    with pytest.raises(ValueError, match="unknown setting 'coarse_clases'; did you mean 'coarse_classes'"):
-        build("hierarchical", make_labels(), coarse_clases=2)

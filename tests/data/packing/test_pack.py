@@ -8,7 +8,7 @@ from made_source import Made, arrays, packed_bytes, png
 from small_archives import quiet
 
 from dml.data import DataError, sources
-from dml.data.packing import check_content, content_digest, open_packed, pack, packed_id, packer
+from dml.data.packing import open_packed, pack, packed_id, packer
 from dml.data.packing.listing import CHUNK
 
 
@@ -42,15 +42,6 @@ def test_the_same_bytes_with_any_number_of_workers(workers, tmp_path):
     for number, folder in ((3, "a"), (workers, "b")):
         pack(Made(images), tmp_path / "raw", tmp_path / folder, 4, "skip", workers=number, report=quiet)
     assert packed_bytes(tmp_path / "a") == packed_bytes(tmp_path / "b")
-
-
-def test_packed_already(tmp_path):
-    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
-    lines = []
-    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=lines.append)
-    assert lines == [f"{tmp_path / 'out'}: packed already (5 images)"]
-    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
 
 
 def test_other_settings_or_another_fingerprint_pack_again(tmp_path):
@@ -115,22 +106,6 @@ def test_a_raised_version_packs_again(raised, tmp_path, monkeypatch):
     assert lines == [f"{tmp_path / 'out'}: 5 images packed, 0 skipped"]
     assert manifest[{"packing": "packing", "source": "source_version"}[raised]] == 9
     assert packed_id(source) != before
-
-
-def test_content_is_the_same_whatever_the_encoding(tmp_path):
-    images = arrays(6)
-    content = content_digest(Made(images), tmp_path)
-    assert content == content_digest(Made([png(image) for image in images]), tmp_path, workers=2)
-    check_content(Made(images, content=content), tmp_path)
-    images[2] = images[2].copy()
-    images[2][0, 0] ^= 1
-    with pytest.raises(DataError, match="are not those of the dataset"):
-        check_content(Made(images, content=content), tmp_path)
-    with pytest.raises(DataError, match="1 of 6 images are corrupt"):
-        content_digest(Made([*arrays(5), b""]), tmp_path)
-    truncated = png(images[0])[:60]
-    with pytest.raises(DataError, match=r"2 of 7 images are corrupt(?s:.*)005(?s:.*)006"):
-        content_digest(Made([*arrays(5), truncated, truncated]), tmp_path)
 
 
 def test_the_names_of_packed_folders_depend_on_what_packing_depends_on():

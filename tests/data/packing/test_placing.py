@@ -1,6 +1,5 @@
 """Written completely or not at all, and never over a user's own files."""
 
-import json
 import subprocess
 import sys
 import textwrap
@@ -29,15 +28,6 @@ def test_a_users_folder_is_kept(there, tmp_path):
     with pytest.raises(DataError, match=rf"expected a new or empty folder, .*found {there.split('/')[0]}: nothing is"):
         pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
     assert path.read_text() == '{"name": "an app"}'
-
-
-def test_a_packed_folder_with_a_users_notes_is_kept(tmp_path):
-    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
-    for number in range(9):
-        (tmp_path / "out" / f"note{number}").write_text("mine")
-    with pytest.raises(DataError, match=r"found note0, note1, note2, \.\.\.: nothing"):
-        pack(Made(arrays(6)), tmp_path / "raw", tmp_path / "out", 4, report=quiet)
-    assert (tmp_path / "out" / "note8").read_text() == "mine"
 
 
 def test_a_users_file_is_kept(tmp_path):
@@ -128,25 +118,3 @@ def test_two_at_once_pack_once(tmp_path):
         f"{tmp_path / 'out'}: packed already (20 images)",
     ]
     np.testing.assert_array_equal(open_packed(tmp_path / "out").images[:, :, :, 0], images)
-
-
-def test_opening_a_folder_that_is_not_packed(tmp_path):
-    with pytest.raises(DataError, match="no packed dataset here"):
-        open_packed(tmp_path)
-    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
-    path = tmp_path / "out" / "images.npy"
-    path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"images\.npy cannot be read"):
-        open_packed(tmp_path / "out")
-    manifest = tmp_path / "out" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"images": 4}))
-    np.save(path, np.zeros((5, 6, 5, 1), np.uint8))
-    with pytest.raises(DataError, match="the manifest says"):
-        open_packed(tmp_path / "out")
-    for other in ('{"name": "an app"}', "[1]"):
-        manifest.write_text(other)
-        with pytest.raises(DataError, match=r"manifest\.json does not describe a packed dataset"):
-            open_packed(tmp_path / "out")
-    manifest.write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="no packed dataset here"):
-        open_packed(tmp_path / "out")

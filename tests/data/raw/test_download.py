@@ -88,21 +88,6 @@ def test_a_resumed_file_with_a_wrong_checksum_is_fetched_afresh(server, tmp_path
     assert len(server.requests) == 2
 
 
-def test_nothing_anywhere_says_where_the_file_goes(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("DML_MIRROR", str(tmp_path / "typo"))
-    with pytest.raises(DataError) as raised:
-        fetched(Toys(f"{server.url}/toys.zip"), tmp_path / "raw")
-    said = str(raised.value)
-    for part in (
-        f"{tmp_path / 'typo'}/toys/toys.zip (DML_MIRROR): no such file",
-        "toys.zip: HTTP 404",
-        f"Put it at {tmp_path / 'raw' / 'toys.zip'}",
-        "DML_MIRROR=<mirror>",
-        "Ask the toymaker.",
-    ):
-        assert part in said
-
-
 def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
     server.files["/toys.zip"] = CONTENT
     mirror = tmp_path / "mirror" / "toys"
@@ -111,13 +96,6 @@ def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
     monkeypatch.setenv("DML_MIRROR", f"{tmp_path / 'mirror'}/")
     fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
     assert server.requests == []
-
-
-def test_a_mirror_by_url(server, tmp_path, monkeypatch):
-    server.files["/data/toys/toys.zip"] = CONTENT
-    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
-    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
-    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
 
 
 @pytest.fixture

@@ -47,13 +47,6 @@ def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
-def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
-    server.files["/a.zip"], server.says_size = b"short", True
-    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert (tmp_path / "a.zip").read_bytes() == b"short"
-
-
 def test_a_part_file_that_is_whole_is_not_fetched_again(server, tmp_path):
     server.files["/a.zip"], server.says_size = bytes(range(256)), True
     (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"])

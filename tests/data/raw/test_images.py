@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.cli.models import image_files as given_files
 from dml.data.packing import decoding
 from dml.data.raw import image_files, walking
-from dml.data.sources import Imagefolder
 
 
 @pytest.fixture
@@ -25,26 +23,6 @@ def without_heic(monkeypatch):
 def forget():
     walking.suffixes.cache_clear()
     decoding._formats.cache_clear()
-
-
-def touch(root, *paths):
-    for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(b"")
-    return root
-
-
-def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
-    root = touch(tmp_path, "a/0.png", "b/0.png", "c/0.heic")
-    said = image_files(root).left_out
-    assert "c" in said
-    assert Imagefolder(str(root)).left_out() == said
-    assert [path.name for path in given_files([root])] == ["0.png"] * 2
-    assert said in capsys.readouterr().err
-    assert Imagefolder(str(root), table="x.csv").left_out() == ""
-    with pytest.raises(ValueError, match="no images"):
-        given_files([root / "c"])
-    assert "1 .heic" in capsys.readouterr().err
 
 
 def test_heic_is_read_where_its_package_is_installed(tmp_path):

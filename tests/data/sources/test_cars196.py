@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from small_archives import Row, Small, check_malformed, encoded, matfile, rewritten, tar
 
-from dml.data import DataError, sources
-
 CARS = [(1, 0), (98, 1), (99, 0), (196, 1)]
 NAMES = np.array([f"Car {n}" for n in range(1, 197)], dtype=object)
 
@@ -65,9 +63,3 @@ MALFORMED = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_raw_files(case, tmp_path, monkeypatch):
     check_malformed("cars196", make, MALFORMED[case], tmp_path, monkeypatch)
-
-
-def test_a_damaged_mat_file(tmp_path):
-    (tmp_path / "cars_annos.mat").write_bytes(b"MATLAB 5.0 no more")
-    with pytest.raises(DataError, match=r"cars_annos\.mat: truncated"):
-        list(sources.build("cars196").images(tmp_path))

@@ -102,31 +102,3 @@ def test_archives_have_checksums_of_the_right_length(name):
         assert archive.sha256 is None or len(bytes.fromhex(archive.sha256)) == 32
         assert archive.md5 or archive.sha256
         assert archive.urls or archive.hint
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("cifar100", {"disjoint": "superfine"}, "disjoint: 'superfine'. Choices: fine, coarse"),
-        ("cuhk03", {"boxes": "drawn"}, "boxes: 'drawn'. Choices: labeled, detected"),
-        *(("cuhk03", {"split": split}, f"split: .*got {split!r}") for split in (20, -1, "seeds")),
-        ("cars196", {"layout": "kaggle"}, "layout: 'kaggle'. Choices: combined, separate"),
-        ("cars196", {"layuot": "separate"}, "unknown setting 'layuot'.*did you mean 'layout'"),
-        ("digits", {"seen_share": 1.5}, r"seen_share.*1\.5"),
-        *(("omniglot", {"alphabets": count}, f"expected 2 to 30, got {count}") for count in (1, 31)),
-        ("numbers", {"per_class": 1}, "per_class: expected at least 2, got 1"),
-        ("numbers", {"size": 7}, "size: expected at least 8, got 7"),
-        ("numbers", {"clutter": -1}, "clutter: expected at least 0, got -1"),
-        ("imagefolder", {"root": "x", "test_share": 1.5}, "test_share"),
-        ("imagefolder", {"root": "x", "disjoint": "superfine"}, "disjoint"),
-        ("imagefolder", {"root": "x", "columns": {"fine": "label"}}, "columns: they are those of a table"),
-        ("imagefolder", {"root": "x", "table": "t.csv", "columns": {"label": "fine"}}, "label"),
-        ("features", {"vectors": "x.npy", "table": "t.csv", "test_share": 2}, "test_share"),
-        ("features", {"vectors": "x.npy", "table": "t.csv", "disjoint": "middle"}, "disjoint"),
-        ("huggingface", {"path": "x", "test_share": 2}, "test_share"),
-        ("huggingface", {"path": "x", "disjoint": "coarse"}, "disjoint"),
-    ],
-)
-def test_options_out_of_range(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        sources.build(name, **options)

@@ -124,32 +124,3 @@ def test_what_is_wrong_is_one_message(source, tmp_path, given, message):
     with pytest.raises(DataError, match=message):
         made.roles(packed(made, tmp_path).index)
     assert given.get("disjoint") or not (tmp_path / "packed").exists()
-
-
-def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
-    table = str(tmp_path / "labels.csv")
-    source()
-    (tmp_path / "x.txt").write_text("1 2")
-    (tmp_path / "broken.npy").write_bytes(b"no array")
-    np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
-    np.savez(tmp_path / "pickled.npz", np.array([{}], object))
-    (tmp_path / "broken.npz").write_bytes(b"no array")
-    np.save(tmp_path / "whole.npy", np.ones((9, 9)))
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "whole.npy").read_bytes()[:200])
-    for name in ("pointer.npy", "pointer.parquet"):
-        (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
-    for file, message in (
-        ("none.npy", r"vectors is '.*none\.npy', which is not a file"),
-        ("x.txt", r"x\.txt: expected a file \.npy, .* or \.csv"),
-        ("broken.npy", r"broken\.npy: cannot be read: it holds Python objects, or no array$"),
-        ("pickled.npy", r"pickled\.npy: cannot be read: .*Python objects"),
-        ("pickled.npz", r"pickled\.npz: cannot be read: it holds Python objects, or no array$"),
-        ("broken.npz", r"broken\.npz: cannot be read: it holds Python objects, or no array$"),
-        ("cut.npy", r"cut\.npy: cannot be read: ValueError: \w"),
-        ("pointer.npy", r"pointer\.npy: is a git-LFS pointer, not the file: run `git lfs pull`$"),
-        ("pointer.parquet", r"pointer\.parquet: is a git-LFS pointer, not the file: run `git lfs pull`$"),
-    ):
-        with pytest.raises(DataError, match=message):
-            Features(str(tmp_path / file), table).download(tmp_path, quiet)
-    with pytest.raises(DataError, match=r"table is '.*none\.csv', which is not a file"):
-        Features(str(tmp_path / "x.npy"), str(tmp_path / "none.csv")).download(tmp_path, quiet)

@@ -65,21 +65,6 @@ def test_unverified_labels_are_marked(packed_table):
     assert list(splits.make(index, source)) == list(splits.COLUMNS)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (table(given="abbbccdx"), "row 9: given is 'x', which is no verified label.* Choices: a, b, c, d"),
-        (table(given="abbbccdc").assign(given=[*"abbbccd", ""]), "row 9: given is missing"),
-        (table(given="abbbcccc"), "no image was given the label 'd': 1 such"),
-        (table(coarse=list("xyxxyyyy")), "row 3: 'a' is in two coarse classes"),
-        (table().drop(columns=["fine", "given"]), "no column 'fine'"),
-    ],
-)
-def test_mistakes_in_a_table(packed_table, wrong, message):
-    with pytest.raises(DataError, match=message):
-        packed_table(wrong)
-
-
 GIVEN = pd.DataFrame({"index": [2, 0, 1], "noisy_fine": [0, 0, 50], "noisy_coarse": [3, 3, 3]})
 GIVEN = GIVEN.assign(clean_fine=[50, 0, 49], clean_coarse=[3, 3, 4])
 

@@ -2,7 +2,6 @@
 
 import io
 
-import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -102,33 +101,6 @@ def test_columns_by_name_and_coarse_labels(tmp_path):
         Huggingface(str(tmp_path / "own"), label="knd").download(tmp_path, quiet)
 
 
-def test_images_as_bytes_paths_and_arrays(tmp_path):
-    """Tables that were not made by `datasets`."""
-    datasets = pytest.importorskip("datasets")
-    pixels = np.full((6, 6), 40, np.uint8)
-    encoded = io.BytesIO()
-    Image.fromarray(pixels).save(encoded, "png")
-    (tmp_path / "paths").mkdir()
-    Image.fromarray(pixels).save(tmp_path / "paths/a.png")
-    forms = {
-        "bytes": [encoded.getvalue()],
-        "struct": [{"bytes": encoded.getvalue(), "path": "a.png"}],
-        "paths": ["a.png"],
-        "arrays": [pixels.tolist()],
-    }
-    for form, values in forms.items():
-        part = datasets.Dataset.from_dict({"image": values * 4, "name": ["b", "a", "c", "d"]})
-        part.save_to_disk(str(tmp_path / form))
-        index, _ = read(Huggingface(str(tmp_path / form), label="name"), tmp_path / f"of {form}")
-        assert index["grey"].tolist() == [40] * 4
-        assert index["fine"].tolist() == [1, 0, 2, 3]
-        assert index["fine_name"].tolist() == ["b", "a", "c", "d"]
-    part = datasets.Dataset.from_dict({"image": [[[300.5]]] * 4, "label": [0, 1, 2, 3]})
-    part.save_to_disk(str(tmp_path / "wrong"))
-    with pytest.raises(DataError, match="all: row 0: image: expected an image"):
-        read(Huggingface(str(tmp_path / "wrong")), tmp_path / "of wrong")
-
-
 def write(folder, *names):
     """Parquet files of two images each, each called as its own class."""
     for number, name in enumerate(names):
@@ -153,12 +125,6 @@ def test_all_files_of_a_folder_are_read(names, parts, tmp_path):
     assert {name: len(part) for name, part in source._load(tmp_path / "raw").items()} == parts
 
 
-def test_a_file_that_says_no_split_among_others_that_do(tmp_path):
-    pytest.importorskip("datasets")
-    with pytest.raises(DataError, match=r"birds\.parquet: its name says no split, and others say"):
-        write(tmp_path / "own", "birds.parquet", "test.parquet").download(tmp_path / "raw", quiet)
-
-
 def test_a_changed_file_is_noticed(tmp_path):
     table("ant", "bee").save_to_disk(str(tmp_path / "own"))
     source = Huggingface(str(tmp_path / "own"))
@@ -167,33 +133,6 @@ def test_a_changed_file_is_noticed(tmp_path):
     (tmp_path / "own/state.json").write_text((tmp_path / "own/state.json").read_text() + " ")
     assert source.fingerprint(tmp_path) != before
     assert Huggingface("owner/birds").fingerprint(tmp_path) is None
-
-
-def test_what_cannot_be_loaded(tmp_path, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut/state.json").write_text("{")
-    for path, expected in (
-        ("/nowhere/at/all", r"path is '/nowhere/at/all', which does not exist \(from "),
-        (str(tmp_path / "empty"), "empty: expected a folder that"),
-        (str(tmp_path / "cut"), "cut: cannot be read: "),
-    ):
-        with pytest.raises(DataError, match=expected):
-            Huggingface(path).download(tmp_path / "raw", quiet)
-
-    def no_network(*arguments, **keywords):
-        raise ConnectionError("Couldn't reach 'owner/birds' on the Hub\nand a second line")
-
-    monkeypatch.setattr(datasets, "load_dataset", no_network)
-    with pytest.raises(DataError) as raised:
-        Huggingface("owner/birds").download(tmp_path / "raw", quiet)
-    text = str(raised.value)
-    assert text.startswith(
-        "huggingface: 'owner/birds' is no folder here, and could not be loaded from the hub: Couldn't"
-    )
-    assert "save_to_disk" in text
-    assert "\n" not in text
 
 
 def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):

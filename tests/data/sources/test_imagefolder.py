@@ -52,13 +52,6 @@ def test_classes_are_split_in_the_order_of_their_names(written, tmp_path):
     assert set(Imagefolder(root, test_share=0).roles(index)) == {"train"}
 
 
-def test_disjoint_in_missing_labels(written, tmp_path):
-    root = written("a/1.png", "b/1.png")
-    index = packed_of(Imagefolder(root), tmp_path).index
-    with pytest.raises(DataError, match="no coarse labels"):
-        Imagefolder(root, disjoint="coarse").roles(index)
-
-
 def test_a_changed_folder_is_packed_again(written, tmp_path):
     source = Imagefolder(written("a/1.png", "b/2.png"))
     assert len(packed_of(source, tmp_path).images) == 2

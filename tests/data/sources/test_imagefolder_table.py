@@ -68,17 +68,6 @@ def test_splits_in_a_column(splits, roles, text, written, tmp_path):
     assert source.roles(packed_of(source, tmp_path).index).tolist() == roles.split()
 
 
-def test_seen_images_beside_a_validation_split(written, tmp_path):
-    columns = {"path": ["a.png", "b.png", "c.png", "d.png"], "fine": ["a", "b", "a", "a"]}
-    columns["split"] = ["train", "test", "seen", "val"]
-    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
-    assert source.roles(packed_of(source, tmp_path).index).tolist() == ["train", "test", "seen", "unused"]
-    columns["split"] = ["train", "seen", "train", "val"]
-    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
-    with pytest.raises(DataError, match=r"no class of seen trains: 1 \(b\)"):
-        source.download(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("label", "suffix"),
     [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
@@ -151,19 +140,6 @@ def test_tables_that_are_wrong(columns, match, written, tmp_path):
     table = write_table(tmp_path, ".csv", columns)
     with pytest.raises(DataError, match=match):
         packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
-
-
-@pytest.mark.parametrize("on_corrupt", ["error", "skip"])
-@pytest.mark.parametrize(("absent", "named"), [(1, "0.png"), (5, r"0.png, 1.png, 2.png and 2 more")])
-def test_files_that_the_table_names_and_are_not_there(absent, named, on_corrupt, written, tmp_path):
-    paths = ["x.png", *(f"{number}.png" for number in range(absent))]
-    table = write_table(tmp_path, ".csv", {"path": paths, "fine": range(absent + 1)})
-    with pytest.raises(DataError) as raised:
-        packed_of(Imagefolder(written("x.png"), table=table), tmp_path, on_corrupt=on_corrupt)
-    assert str(raised.value) == (
-        f"imagefolder: {absent} of {absent + 1} files are missing: {named}. Paths are relative to root, which is "
-        f"{str(tmp_path / 'root')!r}"
-    )
 
 
 @pytest.mark.parametrize("path", ["../outside.png", "in/../../outside.png", ".."])

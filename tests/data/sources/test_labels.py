@@ -2,9 +2,7 @@
 
 import pytest
 
-from dml.data import DataError
 from dml.data.sources._table import labels
-from dml.tables import LARGEST, integer
 
 
 @pytest.mark.parametrize(
@@ -18,9 +16,3 @@ from dml.tables import LARGEST, integer
 )
 def test_labels_are_numbers_if_all_of_them_are(values, numbers, names):
     assert labels(values, "fine", ["row"] * len(values)) == (numbers, names)
-
-
-def test_a_number_that_a_table_may_have_rounded_is_refused():
-    assert integer(LARGEST - 1, "fine", "row 2") == LARGEST - 1
-    with pytest.raises(DataError, match=f"row 2: fine is {LARGEST}, expected an integer"):
-        integer(LARGEST, "fine", "row 2")

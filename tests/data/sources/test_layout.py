@@ -104,33 +104,6 @@ def test_the_layout_can_be_chosen(written, tmp_path):
         Imagefolder(root, table="t.csv", layout="splits")
 
 
-@pytest.mark.parametrize(
-    ("paths", "expected"),
-    [
-        (("train/ant", "test/bee", "ship/tug"), r"test, train look like splits, but ship does not.*layout: groups"),
-        (("train", "test"), "test, train look like splits, but they contain images.*layout: classes"),
-        (("train/ant", "train/bee", "test"), "expected <class>/<image> or <coarse>/<fine>/<image> throughout"),
-    ],
-)
-def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
-    with pytest.raises(DataError, match=expected):
-        read(Imagefolder(written(*images(*paths))), tmp_path)
-
-
 def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts(monkeypatch):
     monkeypatch.setattr(packer, "version", 1)
     assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"
-
-
-@pytest.mark.parametrize(
-    "thumbnail", ["notes/.thumbnails/0.png", "@eaDir/0.png", "train/a/@eaDir/0.png/T.png", "__MACOSX/0.png"]
-)
-def test_hidden_thumbnails_do_not_count(thumbnail, written, tmp_path):
-    """Those of file managers and network disks, beside splits and in them."""
-    source = Imagefolder(written(*images("train/a", "train/b", "test/c", "test/d"), thumbnail))
-    index, text = read(source, tmp_path)
-    assert index["role"].tolist() == ["test"] * 4 + ["train"] * 4
-    assert "imagefolder: test/, train/ are read as splits" in text
-    assert Imagefolder(written(*images("a", "b"), thumbnail.replace("train/a", "a")), layout="classes").left_out() == (
-        "1 folder without an image: notes" if thumbnail.startswith("notes") else ""
-    )

@@ -3,8 +3,6 @@
 import pytest
 from small_archives import Row, Small, check_malformed, edited, encoded, zipped
 
-from dml.data import DataError, sources
-
 FOLDER = "Stanford_Online_Products"
 
 
@@ -40,10 +38,3 @@ MALFORMED = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_raw_files(case, tmp_path, monkeypatch):
     check_malformed("sop", make, MALFORMED[case], tmp_path, monkeypatch)
-
-
-def test_a_table_without_all_columns(tmp_path):
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / "Ebay_train.txt").write_text("image_id class_id\n1 1\n")
-    with pytest.raises(DataError, match=r"Ebay_train\.txt:2: expected 4 columns"):
-        list(sources.build("sop").images(tmp_path))

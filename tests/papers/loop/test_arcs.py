@@ -51,16 +51,6 @@ def test_the_same_as_the_losses(size):
         np.testing.assert_array_equal(ours.case, theirs.case.diagonal().numpy())
 
 
-@pytest.mark.parametrize("size", [7, 40])
-def test_few_coordinates_have_the_inner_products_of_many(size):
-    """Mean and variance of the entries of a Wishart matrix: D and 2 D on its diagonal, 0 and D beside it."""
-    x = random_arcs.gaussians(np.random.default_rng(0), 40_000, 4, size)
-    assert x.shape == (4, 40_000, 4)
-    gram = np.einsum("ind,jnd->nij", x, x)
-    np.testing.assert_allclose(gram.mean(0), size * np.eye(4), atol=0.03 * size)
-    np.testing.assert_allclose(gram.var(0), size * (1 + np.eye(4)), rtol=0.05)
-
-
 def test_gain_is_that_of_the_losses():
     arcs = random_arcs.uniform(np.random.default_rng(1), 200, 4)
     ends = [torch.from_numpy(end) for end in arcs]
@@ -177,16 +167,6 @@ def test_the_same_as_the_losses_of_segments():
 def unit(*shape, seed=0):
     g = torch.Generator().manual_seed(seed)
     return torch.nn.functional.normalize(torch.randn(*shape, generator=g, dtype=torch.float64), dim=-1)
-
-
-def test_distances_seed_by_seed():
-    x1, x2 = unit(3, 5, 3), unit(3, 5, 3, seed=1)
-    for arm, distance in loop_toy.DISTANCES.items():
-        found = distance(x1, x2)
-        assert found.shape == (3, 5, 5)
-        for seed in range(3):
-            alone = distance(x1[seed : seed + 1], x2[seed : seed + 1])[0]
-            torch.testing.assert_close(found[seed], alone, msg=arm)
 
 
 def test_loop_is_the_least_and_one_end_the_largest():

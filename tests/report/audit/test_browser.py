@@ -136,33 +136,6 @@ def test_a_review_by_keyboard_survives_a_reload_and_its_csv_gives_the_estimate(f
     assert audit.estimate(plan, frame) == audit.estimate(plan, answers)
 
 
-def test_slips_are_undone(fresh):
-    tab, plan = fresh.tab, fresh.bars.plan
-    press_start(tab)
-    tab.keys("w", "Escape")
-    assert (shown(tab)["count"], shown(tab)["naming"], shown(tab)["open"]) == ("0 of 20", False, True)
-    tab.keys("w", "Backspace")
-    assert (shown(tab)["count"], shown(tab)["naming"]) == ("0 of 20", False)
-    tab.keys("r", "u", "Backspace", "Backspace", "Delete")
-    assert (shown(tab)["count"], shown(tab)["said"]) == ("1 of 20", "")
-    tab.keys("r")
-    assert shown(tab)["path"] == fresh.bars.paths[plan.rows[2]]  # the second is answered
-    for _ in range(3):  # a key that is held down
-        tab.call(
-            "Input.dispatchKeyEvent", type="rawKeyDown", key="ArrowRight", windowsVirtualKeyCode=39, autoRepeat=True
-        )
-    assert shown(tab)["count"] == "2 of 20"
-    tab.keys("w")
-    type_label(tab, "no such class")
-    assert shown(tab)["naming"]
-    assert "There is no class" in shown(tab)["all"]
-    tab.run('document.getElementById("label").value = ""')
-    tab.keys("Enter")
-    assert (shown(tab)["count"], shown(tab)["naming"]) == ("3 of 20", False)
-    tab.keys("Escape")
-    assert (shown(tab)["open"], shown(tab)["focus"], shown(tab)["start"]) == (False, "start", "Continue the review")
-
-
 def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     tab, plan = fresh.tab, fresh.bars.plan
     press_start(tab)

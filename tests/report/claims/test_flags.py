@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from synthetic import KEY, of_study
 
@@ -45,36 +44,6 @@ def test_shares_of_a_reference_that_still_rises_are_not_tested(verdicts, claim, 
 
     (verdict,) = verdicts([claim(share=share, where={"rate": 0.4})], UP, alter, rates=(0.0, 0.4))
     assert verdict.flags == (("still rising",) if share else ())
-
-
-@pytest.mark.parametrize(
-    ("scores", "rises"),
-    [
-        ((0.100, 0.106, 0.112), True),  # 0.6 points of 11: not seen by a bound of one point
-        ((0.900, 0.913, 0.926), False),  # 1.3 points of 93
-        ((0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.60, 0.642, 0.648), True),  # not seen at the last evaluation
-    ],
-)
-def test_a_rise_is_over_the_last_fifth_of_the_steps_and_relative_to_the_score(synthetic, loaded, scores, rises):
-    results = loaded(synthetic.small())
-    settings = json.dumps({"training.steps": 10 * (len(scores) - 1)})
-    frame = results.trials.assign(curve=_curve(*scores), settings=settings)
-    found = flags(replace(results, trials=frame), results.cells.values(), fixed=True).found
-    assert ("still rising" in found) == rises
-
-
-@pytest.mark.parametrize(
-    ("later", "rises"), [((), True), ((0.41, 0.41, 0.41), False), ((0.35, 0.3, 0.2), False), ((0.42, 0.46, 0.5), True)]
-)
-def test_a_trial_that_ended_early_goes_on_as_its_tuning_trial_did(synthetic, loaded, later, rises):
-    """Both end on a slope at step 20 of 50, which validation classes chose; the tuning trial took all steps."""
-    results = loaded(synthetic.small())
-    settings = json.dumps({"training.steps": 50})
-    cell = next(iter(results.cells.values()))
-    confirmed = results.confirmed_of(cell.name).assign(curve=_curve(0.3, 0.4, 0.5), settings=settings)
-    tuned = confirmed[:1].assign(phase="tune", curve=_curve(0.2, 0.3, 0.4, *later) if later else "[]")
-    found = flags(replace(results, trials=pd.concat([confirmed, tuned])), [cell], fixed=True).found
-    assert ("still rising" in found) == rises
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dml.audit.training import TrainedVectors, in_process
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.files import read_json, write_json
+from dml.files import write_json
 from dml.training.loop import Training
 
 pytestmark = pytest.mark.slow
@@ -120,17 +120,6 @@ def test_neither_held_out_nor_verified_labels_reach_a_network(place, observed, e
     there = images_of(other, changed)
     again = [np.where(observed[1] < 0, -1, audit.check_labels(there.labels).codes)]
     np.testing.assert_array_equal(learner(other, found=there)(again)[0], embeddings[1])
-
-
-def test_another_label_of_a_training_image_is_another_network(place, observed, embeddings):
-    changed = observed[0].copy()
-    moved = np.flatnonzero(changed >= 0)[:60]
-    changed[moved] = (changed[moved] + 1) % 10
-    asked = learner(place, folder="moved")
-    assert not np.allclose(asked([changed])[0], embeddings[0])
-    asked.finish()
-    (network,) = (path.parent.name for path in (place / "moved").glob("*/embeddings.npy"))
-    assert read_json(place / "moved/used.json") == [network]
 
 
 class Stopped(Exception):

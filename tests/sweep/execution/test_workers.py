@@ -147,10 +147,7 @@ def wait(condition, seconds: float = 120.0):
 
 
 def test_a_kill_and_an_error_on_one_rank_of_four(place):
-    """Of one trial a rank is killed, in the next one a rank raises an error.
-
-    A storage has the first one: afterwards a machine with an empty store trains nothing.
-    """
+    """Of one trial a rank is killed, in the next one a rank raises an error."""
     place.orders(die=[1, 15], **{"raise": [1, 25]})
     resources = {"storage": f"file://{place.folder}/away"}
     frame = place.sweep(4, seeds=[0, 1], resources=resources)

@@ -97,16 +97,6 @@ def test_a_trial_that_is_best_on_the_way_wins_over_one_that_is_best_at_the_end(s
     assert [confirmed(plan)[0].spec.training.stop_at for plan in plans] == [5, None]
 
 
-@pytest.mark.parametrize("cut", [0, 2, 4])
-def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cut):
-    whole = start(study(), TrialStore(tmp_path / "whole"))
-    finish(whole, rises_then_falls(10))
-    finish(start(study(), TrialStore(tmp_path / "cut")), rises_then_falls(10), limit=cut)
-    plan = start(study(), TrialStore(tmp_path / "cut"))
-    assert len(finish(plan, rises_then_falls(10))) == 5 - cut
-    assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
-
-
 def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path):
     plan = start(study(), TrialStore(tmp_path / "ran"))
     finish(plan, lambda job, step: rises_then_falls(10)(job, step) / 3)

@@ -72,27 +72,6 @@ def test_a_cell_by_its_attributes_on_the_same_dataset_with_the_same_seed(starts)
     assert found(starts, "digits", study="variants", cell={"loss.margin": 0.2, "positives": None}).endswith("confirm-0")
 
 
-@pytest.mark.parametrize(
-    ("section", "expected"),
-    [
-        (
-            {"study": "frist", "cell": {"loss": "softmax"}},
-            "'frist' has no results: run it first: dml run frist.*first, variants",
-        ),
-        ({"study": "first", "cell": {"loss": "softmax"}}, r"no cell .*'softmax'.*Choices: birds\|uniform-0\|triplet"),
-        (
-            {"study": "first", "cell": {"loss": "triplet"}},
-            r"2 cells .*Choices: birds\|uniform-0\|[^,]*, birds\|uniform-0.3",
-        ),
-        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: dml run"),
-        ({"path": "nowhere/model"}, "nowhere/model: expected a trial's `model` folder"),
-    ],
-)
-def test_what_cannot_be_found_is_refused_with_the_choices(starts, section, expected):
-    with pytest.raises(ValueError, match=expected):
-        starts(InitFromSection(**section), "birds", 0)
-
-
 def test_a_key_contains_the_weights_and_not_their_place(toy_study):
     def key(start, head=None):
         section = {"steps": 10, "init_from": {"path": "somewhere.pt"}} if start else {"steps": 10}
