@@ -47,13 +47,7 @@ class Given(NamedTuple):
 
 
 def check(vectors: Any, labels: Any) -> Given:
-    """Check vectors (arrays, or a `Learner` of each) and labels.
-
-    Raises
-    ------
-    ValueError : no vectors; not finite floats (n, D); labels that are not n integers or strings, or missing; fewer than
-        two classes with at least 3 images.
-    """
+    """Check vectors (arrays, or a `Learner` of each) and labels."""
     if isinstance(vectors, Mapping) and not vectors:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
     named = dict(vectors) if isinstance(vectors, Mapping) else {"vectors": vectors}
@@ -158,12 +152,6 @@ def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> l
     """What the vectors of each fold are learned from, int64 (n,): the labels of the kept images of the other folds.
 
     A class without a kept image there is learned from those that are not kept.
-
-    Parameters
-    ----------
-    codes : int64 (n,), the given class; -1: not judged.
-    folds : int64 (n,), the fold, or -1.
-    kept : bool (n,).
     """
     out = []
     for fold in range(int(folds.max()) + 1):
@@ -174,12 +162,7 @@ def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> l
 
 
 def learned(name: str, learner: Learner, observed: Sequence[np.ndarray]) -> list[Tensor]:
-    """The vectors of each fold, float32 (n, D). Mapped files stay mapped.
-
-    Raises
-    ------
-    ValueError : the learner returned another number of arrays, or something that is not n finite vectors.
-    """
+    """The vectors of each fold, float32 (n, D). Mapped files stay mapped."""
     found = learner([labels.copy() for labels in observed])
     if len(found) != len(observed):
         raise ValueError(f"audit: {name!r}: expected vectors for each of the {len(observed)} folds, got {len(found)}")

@@ -120,15 +120,7 @@ def vote_by_fold(
     k: int,
     duplicates: float,
 ) -> Vote:
-    """As `vote`, but the neighbours of each image are those in the vectors of its fold.
-
-    Parameters
-    ----------
-    vectors : of each fold, float32 (n, D).
-    folds : int64 (n,), the fold, or -1.
-    fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
-        nearly one point; None: there are none.
-    """
+    """As `vote`, but the neighbours of each image are those in the vectors of its fold."""
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
     for fold, space in enumerate(vectors):
         rows = np.flatnonzero(folds == fold)

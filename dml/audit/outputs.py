@@ -157,10 +157,6 @@ def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
 
     As many labels are suspects as the estimated rate says, or without a review the first guess; `reviewed` is missing
     then. Training images whose label becomes that of a class that never trains are left out.
-
-    Parameters
-    ----------
-    trains : bool (N,), which of the packed images train.
     """
     found, images, review = done.found, done.images, done.review
     rate = found.rate.guess if review is None else review.estimate.rate
@@ -199,10 +195,6 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
 
     Labels as given are the noise `uniform` at rate 0, whose trials the study itself may have run already, unless the
     study knows verified labels.
-
-    Parameters
-    ----------
-    labels : the files, relative to the project's folder.
     """
     verified = any(noise.by_given for noise in study.noise)
     as_given = "label_file:given" if verified else "uniform"

@@ -43,13 +43,7 @@ def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
 def nearest_by_fold(
     vectors: Sequence[np.ndarray], folds: np.ndarray, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `nearest`, but the neighbours of each image are those in the vectors of its fold.
-
-    Parameters
-    ----------
-    vectors : of each fold, floats (n, D).
-    folds : int64 (n,), the fold of each image.
-    """
+    """As `nearest`, but the neighbours of each image are those in the vectors of its fold."""
     k = min(k, len(folds) - 1)
     found, cosines = np.zeros((len(rows), k), dtype=np.int64), np.zeros((len(rows), k), dtype=np.float32)
     for fold, space in enumerate(vectors):
@@ -155,12 +149,7 @@ class Album:
 
 
 def album(images: Images | None, large: Sequence[int], medium: Sequence[int], small: Sequence[int]) -> Album:
-    """Pictures that are the smaller, the more there are.
-
-    Parameters
-    ----------
-    large, medium, small : rows of images, as often as a page shows them.
-    """
+    """Pictures that are the smaller, the more there are."""
     if images is None:
         return Album()
     sizes = [np.asarray(rows, dtype=np.int64) for rows in (large, medium, small)]

@@ -78,12 +78,7 @@ class Sure(NamedTuple):
 
 
 def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rate:
-    """The guess from the first round's probabilities (trained on all labels) and the last round's.
-
-    Parameters
-    ----------
-    codes : int64 (n,), the given classes; -1: not judged.
-    """
+    """The guess from the first round's probabilities (trained on all labels) and the last round's."""
     (surest, apart, all_right), joint, spread = (
         sure(first, codes),
         confident_joint(last, codes),

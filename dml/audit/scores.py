@@ -30,13 +30,7 @@ VOTE_WEIGHT = 0.3  # of the log of the neighbours' share
 
 
 def suspicion(probabilities: OutOfSample, codes: np.ndarray, evenness: float, vote: Vote | None = None) -> np.ndarray:
-    """The score of every image, float64 (n,): higher is more suspicious. NaN for images that are not judged.
-
-    Parameters
-    ----------
-    evenness : 0 to 1, from `Rate`.
-    vote : the neighbours' weighted vote joins the score; None: probabilities only.
-    """
+    """The score of every image, float64 (n,): higher is more suspicious. NaN for images that are not judged."""
     out = np.full(len(codes), np.nan)
     judged = np.flatnonzero(codes >= 0)
     given, own = codes[judged], probabilities.own[judged].astype(np.float64)

@@ -36,13 +36,7 @@ class Review:
 
 
 def read_review(path: Path) -> pd.DataFrame:
-    """The answers of a CSV file, one row for each image that was looked at.
-
-    Raises
-    ------
-    ValueError : the file is missing or no table (`dml.tables`), lacks the column `index` or `answer`, an index is not a
-        whole number, or there is no answer.
-    """
+    """The answers of a CSV file, one row for each image that was looked at."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
     table, rows = read_rows(path)
@@ -61,13 +55,7 @@ def read_review(path: Path) -> pd.DataFrame:
 
 
 def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, classes: set[str]) -> Estimate:
-    """The estimate of a review, which must belong to the plan.
-
-    Raises
-    ------
-    ValueError : it is of another audit; an image is not in the plan, or has another label there; answers contradict
-        each other; or what an image really is, is no class.
-    """
+    """The estimate of a review, which must belong to the plan."""
     other = set(answers["audit"]) - {"", plan.digest}
     if other:
         raise ValueError(
@@ -87,12 +75,7 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, classes: s
 
 
 def ask(folder: Path, review_size: int | None) -> None:
-    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's.
-
-    Raises
-    ------
-    ValueError : a review was taken in, whose plan has another size.
-    """
+    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's."""
     request = files.read_json(folder / REQUEST) or {}
     if review_size is not None and (folder / REVIEW).is_file():
         looks = len(audit.ReviewPlan.load(folder).rows)
@@ -117,13 +100,7 @@ def asked(folder: Path) -> dict[str, Any] | None:
 
 
 def take_in(folder: Path, review: Path, done: Path) -> Estimate:
-    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`.
-
-    Raises
-    ------
-    ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
-        written then.
-    """
+    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`."""
     plan, answers = audit.ReviewPlan.load(done), read_review(review)
     table = pd.read_csv(done / "audit.csv", usecols=["given"], dtype=str, keep_default_na=False)
     share = check_review(review, plan, answers, set(table["given"]))
@@ -134,12 +111,7 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
 
 
 def taken(folder: Path, found: Audit) -> Review | None:
-    """The review that was taken in; None if there is none.
-
-    Raises
-    ------
-    ValueError : it is of another audit, broken, or edited.
-    """
+    """The review that was taken in; None if there is none."""
     path = folder / REVIEW
     if not path.is_file():
         return None
@@ -171,18 +143,7 @@ class AuditRun:
 def run_audit(
     study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
 ) -> AuditRun:
-    """Audit a study's labels. Interrupted trainings resume.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : features are in its folder `features`, trained networks in `audits/<study>`.
-    asking : the folder with what a person asked and answered (`dml.audit.study`).
-
-    Raises
-    ------
-    ValueError : the labels or images cannot be audited.
-    """
+    """Audit a study's labels. Interrupted trainings resume."""
     from dml.audit.images import audited, representations
 
     section, request = study.audit or AuditSection(), asked(asking) or {}

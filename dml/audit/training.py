@@ -53,13 +53,7 @@ class FoldTraining:
         return self.folder / EMBEDDINGS
 
     def train(self) -> None:
-        """Train to the end and embed, from the checkpoint if there is one.
-
-        Raises
-        ------
-        TrainingError : the loss or an embedding is not finite.
-        OSError : the disk is full; the next run resumes.
-        """
+        """Train to the end and embed, from the checkpoint if there is one."""
         sys.path += [path for path in self.path if path not in sys.path]
         keep_freed_memory()
         before = torch.get_num_threads()

@@ -32,7 +32,6 @@ STUDY = (
     "winners",
     "untrained",
     "against_setting",
-    "planes",
     "reference_values",
     "claims",
     "all_results",
@@ -43,8 +42,9 @@ STUDY = (
 )
 """A study's page."""
 
-KEY_FIGURE = ("planes", "against_setting", "winners")
-"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
+KEY_FIGURE = ("against_setting", "winners")
+"""The first drawing of the first of these that applies is the study's key figure, `figures/<study>/key.png`, unless a
+section of its paper has `key_figure = True`."""
 
 COMPARING = (
     *("effects_of_choices", "winners", "untrained", "against_setting", "reference_values"),
@@ -81,7 +81,8 @@ def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
     found = sections_of(results)
-    key = next((name for name in KEY_FIGURE if name in found), None)
+    leading = [name for name, section in found.items() if getattr(section, "key_figure", False)]
+    key = next((name for name in (*leading, *KEY_FIGURE) if name in found), None)
     sections, figure, tuning = [], None, mark(study)
     for name, section in found.items():
         blocks = section.content(results)
@@ -176,7 +177,7 @@ def figure_arrays(
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
     covers(loaded)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
-        if name not in STUDY or name == "planes":  # others take no arrays
+        if name not in STUDY:  # others take no arrays
             for _ in section.content(loaded):
                 pass
     return loaded.figures.found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -101,6 +100,7 @@ def colour_and_marker(index: int | None) -> tuple[str, str]:
 
 
 MOST_DIGITS = 9
+GAP = 0.085  # between two labels at the ends of lines, as a share of the height
 
 
 class PercentTicks(Formatter):
@@ -148,26 +148,21 @@ def legend(figure: Figure, lines: Mapping[str, tuple[str, str, str]]) -> None:
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
-    """Write labels at the right ends of lines, moved apart so that they neither overlap nor touch the axis below.
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float) -> None:
+    """Write labels at the right ends of lines, raised where they would overlap.
 
     Parameters
     ----------
     ends : for each line its last y in data units, its text and its colour.
     x : where the lines end, in data units.
-    gap : the smallest distance between two labels, as a share of the axes' height.
     """
     low, high = axes.get_ylim()
-    places = [(y - low) / (high - low) for y, _, _ in ends]
-    order = sorted(range(len(ends)), key=lambda i: places[i])
-    spread = _apart([places[i] for i in order], gap)
-    shift = sum(y - places[i] for y, i in zip(spread, order, strict=True)) / max(len(ends), 1)
-    shift = max(shift, max(spread, default=0.0) - 1.0)
-    moved = dict(zip(order, _apart([y - shift for y in spread], gap, lowest=gap / 2), strict=True))
-    for i, (_, text, shade) in enumerate(ends):
+    place = low
+    for y, text, shade in sorted(ends):
+        place = max(y, place + GAP * (high - low))
         label = axes.annotate(
             text,
-            (x, low + moved[i] * (high - low)),
+            (x, place),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -177,14 +172,6 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: fl
             annotation_clip=False,
         )
         label.set_in_layout(False)
-
-
-def _apart(places: Sequence[float], gap: float, lowest: float = -math.inf) -> list[float]:
-    """The ascending places, raised where one is below the lowest or nearer than the gap to the one before."""
-    found: list[float] = []
-    for place in places:
-        found.append(max(place, found[-1] + gap if found else lowest))
-    return found
 
 
 class Series:

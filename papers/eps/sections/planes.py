@@ -36,7 +36,7 @@ COLOURS = (
 class Planes:
     """Each method's embeddings as points in the plane, of one noise model and rate."""
 
-    anchor, title = "planes", "Embeddings in the plane"
+    anchor, title, key_figure = "planes", "Embeddings in the plane", True
 
     def applies(self, results: Results) -> bool:
         """Two dimensions, and at least one trial saved its embeddings."""
