@@ -276,9 +276,3 @@ def check_space(folder: Path, needed: int, what: str) -> None:
             f"{what}: no space left on the disk of {folder}: {(needed + SPARE) / 2**20:.0f} MB are needed, "
             f"{free / 2**20:.0f} MB are free"
         )
-
-
-def free_bytes(folder: Path) -> int:
-    """Bytes that can be written to the disk of a folder, which need not exist yet."""
-    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    return max(0, shutil.disk_usage(existing).free - SPARE)

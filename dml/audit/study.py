@@ -158,8 +158,6 @@ def run_audit(
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     report(f"audit {study.name}: judging {len(images.labels)} labels")
     found = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)
-    if trained is not None:
-        trained.finish()
     review, note = None, ""
     try:
         review = taken(asking, found)

@@ -2,7 +2,7 @@
 
     store/audits/<study>/trained/<digest of all that decides them>/embeddings.npy
 
-`trained/used.json` names those of the last audit: `dml gc` offers the others. Each resumes from its checkpoint.
+Each network is trained as a trial is, and resumes from its checkpoint. It never sees the labels of its fold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from dml.data import batches
 from dml.discovery import find
 from dml.protocols import Sampler
 from dml.sweep import champions as whole
-from dml.sweep.disk import USED
 from dml.sweep.execution import cluster
 from dml.sweep.execution.cluster import in_workers
 from dml.sweep.execution.training import training
@@ -163,12 +162,10 @@ class TrainedVectors:
         self._check_batches()
         self.digest = keys.key(self._spec)
         self.vectors: list[np.ndarray] = []  # of the latest call
-        self._used: set[str] = set()
 
     def __call__(self, observed: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The embeddings of all images for each array of labels, float32 (n, D), mapped from files."""
         works = [self._prepared(labels) for labels in observed]
-        self._used |= {work.folder.name for work in works}
         missing = [work for work in works if not work.embeddings.is_file()]
         if missing:
             self._report(
@@ -180,10 +177,6 @@ class TrainedVectors:
         # Mapped copy-on-write: torch takes no arrays that cannot be written.
         self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
         return list(self.vectors)
-
-    def finish(self) -> None:
-        """Record which networks this audit used, when it is done."""
-        files.write_json(self._folder / USED, sorted(self._used))
 
     def _prepared(self, observed: np.ndarray) -> FoldTraining:
         """A training on these labels, with its data written."""

@@ -24,7 +24,7 @@ def check(
         study_argument(metavar="STUDY", help="Studies, their files, or groups such as paper-eps.", show_default=False),
     ],
 ) -> None:
-    """Check studies and print what they cost: cells, trials, hours, disk. Trains nothing.
+    """Check studies and print what they cost: cells, trials, hours. Trains nothing.
 
     What only the images can tell is checked too, once the study's data stages ran.
 
@@ -54,8 +54,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     """Print what studies cost, and their sum."""
     from dml.config import load_study, place_of
     from dml.config.for_use import budget_text, explained, one_search
-    from dml.files import free_bytes
-    from dml.sweep.cost import AROUND, duration_text, size_text
+    from dml.sweep.cost import AROUND, duration_text
     from dml.sweep.execution import cluster
     from dml.sweep.execution.cluster import check_machine
 
@@ -71,13 +70,6 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             lines += [*(f"  note: {text}" for text in explained(study))]
             print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)
-            free = free_bytes(project.store)
-            if free < estimate.features:
-                problems.append(
-                    f"{place_of(file, 'training')}: {size_text(estimate.features)} of stored features or activations "
-                    f"do not fit on the disk of {project.store}, which has {size_text(free)} free: a higher block "
-                    "(train_from) or fewer views take less"
-                )
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not has_snapshot:
@@ -114,7 +106,6 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
-    from dml.sweep.plan.space import tuning_trials
     from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 
     study, root = load_study(project.file(name)), project.data(name)
@@ -124,5 +115,5 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
         check_prepared(study, root, file, InitFromFinder(project.results, project.store))
     else:
         packed = read_json(root / "pack.json") or {}
-        check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
+        check_data(study, file, packed)
     return estimate(study, root, project.store, project.results, snapshot_outcomes(project.snapshots), seconds)

@@ -129,7 +129,8 @@ def gc(
     """
     project = find_project()
 
-    from dml.sweep.cost import duration_text, size_text
+    from dml.counting import size_text
+    from dml.sweep.cost import duration_text
     from dml.sweep.disk import remove, unreferenced
 
     found = sorted(unreferenced(project.root), key=lambda entry: -entry.bytes)

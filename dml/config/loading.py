@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 import dml
@@ -23,7 +22,7 @@ from dml.config.checks import check
 from dml.config.errors import LocatedError, explain, own_key, place_in, renamed
 from dml.config.study import DECIDING, Study
 from dml.config.terms import NAMES_ONLY, SPELT
-from dml.data import DataError, batches, sources
+from dml.data import sources
 from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
 from dml.types import Cell
@@ -243,16 +242,13 @@ def check_files(study: Study, path: Path) -> None:
             raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
 
 
-def check_data(
-    study: Study, path: Path, packed: Container[str] = (), tunes: Callable[[Cell], object] = lambda cell: False
-) -> None:
-    """Reject a study whose data stages would fail: a user's own files are missing, or classes are too few for a batch.
+def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
+    """Reject a study whose data stages would fail, since a user's own files are missing.
 
     Parameters
     ----------
     path : of the study, for messages.
     packed : names of datasets that are packed already, so that their files are not needed.
-    tunes : whether a cell's settings are searched, with half of the training classes.
 
     Raises
     ------
@@ -263,7 +259,6 @@ def check_data(
             _check_exist(path, sources.find(dataset.name), dataset.settings, "datasets", index, "settings")
     for index, noise in enumerate(study.noise):
         _check_exist(path, discovery.find("dml.noise", noise.name), noise.settings, "noise", index, "settings")
-    _check_classes(study, path, tunes)
 
 
 def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: str | int) -> None:
@@ -272,65 +267,6 @@ def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: st
         if value is not None and not Path(str(value)).exists():  # YAML reads the folder 2024 as a number
             problem = f"{value!r} does not exist (from {Path.cwd()})"
             raise ConfigError(f"{place_of(path, *where, key)}: {problem}")
-
-
-def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) -> None:
-    """That batches can be made of as many classes as a source says it trains on, and of half of them if that is so."""
-    known, halved = {}, set()
-    for dataset in study.datasets:
-        source = sources.build(dataset.name, **dataset.settings)
-        known[dataset.label] = source.counts.get("train", {}).get(dataset.train_on)
-        if dataset.train_on == source.disjoint:  # half of these classes may have all of the other level's
-            halved.add(dataset.label)
-    own = {name: _own_labels(study, name) for name, classes in known.items() if classes is None and not study.folds}
-    for cell in study.cells():
-        batch, classes = study.training_of(cell).batch, known[cell.dataset]
-        for phase, labels in own.get(cell.dataset, {}).items():
-            if phase and not (study.search.protocol == "train_val_test" or tunes(cell)):
-                continue
-            try:
-                batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
-            except (ValueError, TypeError) as error:
-                place = place_of(path, *location(study, cell, "training.batch"))
-                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{phase}") from None
-        if classes is None or batches.find(batch.sampler).needs_coarse:
-            continue
-        half = cell.dataset in halved and (study.search.protocol == "train_val_test" or bool(tunes(cell)))
-        most = (classes + 1) // 2 if half else classes
-        try:
-            labels = np.arange(most).repeat(batch.per_class)
-            batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
-        except ValueError:
-            place = place_of(path, *location(study, cell, "training.batch"))
-            fitted = f", of which tuning fits {most}" if half else ""
-            problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}{fitted}"
-            advice = f"set training.batch.classes to at most {most}"
-            raise ConfigError(f"{place}: {problem}: {advice}") from None
-
-
-def _own_labels(study: Study, name: str) -> dict[str, np.ndarray]:
-    """The labels of a person's own images that train, and of those that tuning fits, before they are packed.
-
-    None if they cannot be read or split, or are given beside verified ones: the data stages say that.
-    """
-    import pandas as pd
-
-    from dml.data import splits
-    from dml.data.packing.listing import fields_of
-
-    dataset = study.dataset(name)
-    source = sources.build(dataset.name, **dataset.settings)
-    try:
-        records = list(source.images(Path()))
-        index = pd.DataFrame([fields_of(record) for record in records])
-        split = next(iter(splits.by_seed(index.assign(index=range(len(index))), source).values()))
-    except (DataError, ValueError, OSError, LookupError):
-        return {}
-    labels = index[dataset.train_on].to_numpy()
-    if "given_fine" in records[0] or batches.find(study.training.batch.sampler).needs_coarse:
-        return {}
-    half = " (tuning trains on half of the classes)"
-    return {"": labels[split["final"] == "train"], half: labels[split["tune"] == "train"]}
 
 
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:

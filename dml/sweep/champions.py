@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,13 +89,7 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
 
 
 def write(data: AllImages, dataset: str, seed: int, data_root: Path, out: Path) -> dict[str, str]:
-    """Write the data as a trial opens it (`dml.training.data`). Returns its digests, as in `DatasetSpec`.
-
-    Parameters
-    ----------
-    data_root : with the study's `pack.json`.
-    out : the folder to write.
-    """
+    """Write the data into `out` as a trial opens it. Returns its digests, as in `DatasetSpec`."""
     manifest = json.loads((data_root / "pack.json").read_text(encoding="utf-8"))[dataset]
     write_json(out / "pack.json", {dataset: {**manifest, "folder": _from(out, data_root / manifest["folder"])}})
     count = len(open_packed_of(data_root, dataset).index)
@@ -109,13 +101,6 @@ def write(data: AllImages, dataset: str, seed: int, data_root: Path, out: Path) 
     with replacing(out / "noise" / f"{dataset}.parquet") as temporary:
         table.assign(observed=data.observed, flipped=False).to_parquet(temporary, index=False)
     return describe(out, dataset, model, rate, seed, "confirm")
-
-
-def add_features(out: Path, dataset: str, name: str, folder: Path) -> None:
-    """Name the folder of the stored features or activations that a trial on this data needs."""
-    known: dict[str, Any] = read_json(out / "features.json") or {}
-    own = {**known.get(dataset, {}), name: {"folder": _from(out, folder)}}
-    write_json(out / "features.json", {**known, dataset: own})
 
 
 def _from(out: Path, folder: Path) -> str:
@@ -135,14 +120,7 @@ def write_card(
     key: str,
     seconds: float,
 ) -> dict[str, Any]:
-    """Write the card of a model beside its weights, and return it.
-
-    Parameters
-    ----------
-    folder : of the model, with `model.json`.
-    study, recipe : what the settings are from, and what the report says of them.
-    seconds : of training.
-    """
+    """Write the card of a model beside its weights in `folder`, and return it. `seconds`: of training."""
     described = read_json(folder / "model.json")
     section = study.dataset(spec.dataset.name)
     earlier = read_json(folder / CARD) or {}
@@ -178,13 +156,9 @@ def write_card(
 
 
 def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
-    """What happens to an image before the network: its size, then (pixel / 255 - mean) / std for each channel.
+    """What happens to an image before the network of a `model.json`: its size, then (pixel / 255 - mean) / std.
 
-    Mean and standard deviation are measured on a black and a white image, so that they are right for any augmentation.
-
-    Parameters
-    ----------
-    described : the content of a model's `model.json`.
+    Both are measured on a black and a white image, so that they are right for any augmentation.
     """
     shape = described["image_shape"]
     if described["augment"] is None:
@@ -209,11 +183,10 @@ def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
 
 
 KEY_DIGITS = 16
-POLL_SECONDS = 0.5
-CHECKPOINTS = 20  # about, beside those that are due after some time
+CHECKPOINTS = 20  # about
 
 Progress = Callable[[int, int], None]
-"""(steps done, all steps), several times a second."""
+"""(steps done, all steps), after each of about `CHECKPOINTS` parts."""
 
 
 @dataclass(frozen=True)
@@ -274,9 +247,9 @@ def train_champion(
             needed = [spec.training]
             if spec.filter is not None and of_whole_backbone(spec.training) != spec.training:
                 needed.append(of_whole_backbone(spec.training))  # from which a filter's rate is estimated
-            for training in needed:
-                features = extract(packed, training, store / "features", report=report)
-                add_features(place / "data", dataset, features.name, features)
+            folders = [extract(packed, training, store / "features", report=report) for training in needed]
+            named = {folder.name: {"folder": _from(place / "data", folder)} for folder in folders}
+            write_json(place / "data" / "features.json", {dataset: named})
         spec = with_rate(spec, Rates(place / "data", store, report))
         key = keys.key(spec)
         folder = place / key[:KEY_DIGITS]
@@ -302,34 +275,12 @@ def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -
     keep_freed_memory()
     trainer = training(spec, data_root, folder, spec.training.device)
     try:
-        with _watched(trainer, progress):
-            while not trainer.finished:
-                trainer.advance()
-        seconds = trainer.result().seconds
+        while not trainer.finished:
+            progress(trainer.advance().step, spec.training.total_steps)
         trainer.discard_checkpoint()
-        return seconds
+        return trainer.result().seconds
     finally:
         trainer.close()
-
-
-@contextmanager
-def _watched(trainer: Any, progress: Progress) -> Iterator[None]:
-    """Report the trainer's step from another thread, and once at the end."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(POLL_SECONDS):
-            progress(trainer.step, trainer.total_steps)
-
-    thread = threading.Thread(target=watch, name="progress", daemon=True)
-    progress(trainer.step, trainer.total_steps)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        progress(trainer.step, trainer.total_steps)
 
 
 def champion_spec(

@@ -5,16 +5,14 @@ takes at most 2 GiB. This decides no score: a cell's scores are means over all s
 cell of each dataset stays, by validation score, with labels as given; of a study without such labels
 (`dml.config.for_use`), of each dataset and noise level. Models that another study starts from stay too.
 
-A finished trial counts as done without its model. A sweep deletes models when it ends, and every ten minutes those of
-the cells that are confirmed, so that the disk need not hold all at once. It deletes none of a storage, which other
-machines may use. A killed deletion is completed by the next one.
+A finished trial counts as done without its model. A sweep deletes models when it ends, but none of a storage, which
+other machines may use. A killed deletion is completed by the next one.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -68,9 +66,7 @@ def kept_models(trials: pd.DataFrame, store: TrialStore) -> set[str]:
     return set((rows if is_small else _best_models(trials, store))["key"])
 
 
-def dropped(
-    store: TrialStore, results: Path, needed: Iterable[str] = (), running: Mapping[str, pd.DataFrame] | None = None
-) -> set[str]:
+def dropped(store: TrialStore, results: Path, needed: Iterable[str] = ()) -> set[str]:
     """The keys of the trials whose models are here although no table keeps them.
 
     What an interrupted sweep has confirmed stays: it has not ended, so it has not chosen.
@@ -79,31 +75,25 @@ def dropped(
     ----------
     results : the folder with the results of all studies.
     needed : keys of trials that other studies start from.
-    running : by a study's name, the table of its sweep, in place of those that are written.
     """
-    written = {path.parent.name: _read(path) for path in results.glob(f"*/{TABLE}")}
     named: set[str] = set()
     kept = set(needed)
-    for trials in {**written, **(running or {})}.values():
+    for trials in map(_read, results.glob(f"*/{TABLE}")):
         if len(trials):
             named |= set(_confirmed(trials)["key"])
             kept |= kept_models(trials, store)
     for path in store.root.glob(f"sweeps/*.live/{TABLE}"):
-        if path.parent.stem not in (running or {}):
-            kept |= set(_read(path)["key"])
+        kept |= set(_read(path)["key"])
     return {key for key in named - kept if model_folder(store, key).is_dir()}
 
 
-def delete_dropped(
-    store: TrialStore, results: Path, study: str, trials: pd.DataFrame, needed: Iterable[str] = ()
-) -> tuple[int, int]:
-    """Delete the models that no table keeps. Call it only while holding the sweep's lock.
+def delete_dropped(store: TrialStore, results: Path, study: str, needed: Iterable[str] = ()) -> tuple[int, int]:
+    """Delete the models that no table keeps. Call it only while holding the lock of the study's sweep.
 
     Does nothing while another study's sweep runs in the same store: it has not chosen yet. Its own end deletes them.
 
     Parameters
     ----------
-    trials : of the study, of cells that are confirmed.
     results, needed : as `dropped` takes them.
 
     Returns
@@ -114,20 +104,13 @@ def delete_dropped(
         return 0, 0
     for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
         shutil.rmtree(left, ignore_errors=True)
-    size, keys = 0, dropped(store, results, needed, {study: trials})
+    size, keys = 0, dropped(store, results, needed)
     for key in sorted(keys):
         size += _size(store, key)
-        delete_model(store, key)
-    return len(keys), size
-
-
-def delete_model(store: TrialStore, key: str) -> None:
-    """Delete a trial's model. A reader sees all of it or nothing."""
-    away = store.folder(key) / DELETED
-    shutil.rmtree(away, ignore_errors=True)
-    with suppress(FileNotFoundError):
+        away = store.folder(key) / DELETED  # so that a reader sees all of a model or nothing
         model_folder(store, key).rename(away)
-    shutil.rmtree(away, ignore_errors=True)
+        shutil.rmtree(away, ignore_errors=True)
+    return len(keys), size
 
 
 def is_locked(path: Path) -> bool:

@@ -39,11 +39,9 @@ from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import LiveTable, summarize, trials_frame
 from dml.sweep.retention import MODEL, best_model, delete_dropped
-from dml.sweep.store.init_from import InitFromFinder, needed_keys, starts_of, studies_that_start
-from dml.sweep.store.remote import SLOW_SECONDS
+from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
-TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
 NAMED = 3  # cells that a message names
 
@@ -69,49 +67,24 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     return frame
 
 
-class Tidying:
-    """Deletes the models that no table keeps, while a sweep runs and when it ends.
+def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
+    """Delete the models that no table keeps, once the results are written.
 
     Parameters
     ----------
-    plan : the sweep's.
     results : the folder with the results of all studies.
     studies : the folder of all studies; None: no other study starts from a model.
     """
-
-    def __init__(self, plan: Plan, results: Path, studies: Path | None):
-        self._plan, self._results, self._studies = plan, results, studies
-        self._last = time.monotonic()
-
-    def throttled(self) -> None:
-        """Delete models of confirmed cells, at most every `TIDY_SECONDS`."""
-        if time.monotonic() - self._last >= TIDY_SECONDS:
-            self._tidy(ended=False)
-            self._last = time.monotonic()
-
-    def end(self) -> None:
-        """Delete models once the results are written."""
-        count, size = self._tidy(ended=True)
-        if count:
-            print(
-                f"{self._plan.study.name}: {counted(count, 'model')} deleted, of other seeds than the best of each "
-                f"cell ({size / 1e6:,.1f} MB)",
-                flush=True,
-            )
-
-    def _tidy(self, ended: bool) -> tuple[int, int]:
-        """Delete models; returns how many, and their bytes."""
-        name, store = self._plan.study.name, self._plan.store
-        try:
-            users = studies_that_start(self._studies) if self._studies is not None else []
-            if not ended and any(start.study == name for user in users for start in starts_of(user)):
-                return 0, 0  # which of its trials they start from follows from its results
-            needed = needed_keys(users, InitFromFinder(self._results, store.root))
-            trials = trials_frame(self._plan.study, self._plan, whole=True)
-            return delete_dropped(store, self._results, name, trials, needed)
-        except (ConfigError, OSError) as error:
-            print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
-            return 0, 0
+    name, store = plan.study.name, plan.store
+    try:
+        needed = needed_keys(studies_that_start(studies) if studies else [], InitFromFinder(results, store.root))
+        count, size = delete_dropped(store, results, name, needed)
+    except (ConfigError, OSError) as error:
+        print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
+        return
+    if count:
+        seeds = f"{counted(count, 'model')} deleted, of other seeds than the best of each cell"
+        print(f"{name}: {seeds} ({size / 1e6:,.1f} MB)", flush=True)
 
 
 def print_unusable(name: str, plan: Plan) -> None:
@@ -190,7 +163,8 @@ def run_study(
         describe = _describe(data_root)
     with only_sweep(store, study.name):
         trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
-        _check_storage(trials)
+        if trials.remote is not None:
+            trials.remote.check()
         trials.look()
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         live, state = None, "failed"
@@ -198,14 +172,12 @@ def run_study(
             starts = InitFromFinder(out.parent, store)
             rates = Rates(data_root, store)
             plan = Plan(study, trials, describe, starts, rates)
-            tidying = Tidying(plan, out.parent, studies)
             live = LiveTable(plan)
             progress.watch(plan)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
                 progress.ended(job, outcome, reused)
                 live.ended(job)
-                tidying.throttled()
 
             plan.start(ended)
             _copy_missing(plan)
@@ -224,7 +196,7 @@ def run_study(
                 live.close(finished=state == "finished")
         print_unusable(study.name, plan)
         print_retry(study.name, plan)
-        tidying.end()
+        tidy(plan, out.parent, studies)
     return frame
 
 
@@ -244,23 +216,6 @@ def _fetch_weights(study: Study) -> None:
         fetched.add(case)
         if part.packages and settings.get("pretrained", True) and settings.get("weights") is None:
             discovery.build("dml.models", training.backbone, **settings)
-
-
-def _check_storage(trials: TrialStore) -> None:
-    """Check that the storage keeps a file, and print if it is slow.
-
-    Raises
-    ------
-    StorageError : it cannot be used.
-    """
-    seconds = 0.0 if trials.remote is None else trials.remote.check()
-    if trials.remote is not None and seconds > SLOW_SECONDS:
-        print(
-            f"{trials.remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its "
-            "checkpoint there, so evaluate less often (evaluation.every), or use a closer one.",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def _copy_missing(plan: Plan) -> None:
@@ -303,11 +258,7 @@ def _run_trials(
     own: dict[str, float]
     own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
 
-    def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
-        progress.evaluated(job, curve[-1][0])
-        live.evaluated(job, curve, seconds)
-
-    stopper = PlanStopper(plan, evaluated)
+    stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
     watch = Watch(searcher, stopper, progress.resumed, room.problem, free)

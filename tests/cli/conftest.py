@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from dml import models
 from dml.cli import collection
 from dml.cli.main import app
-from dml.sweep import timing as costs
-from dml.sweep.timing import Timing
+from dml.sweep import cost as costs
 from dml.training.model_files import save_model
 
 ROOT = Path(__file__).parents[2]
@@ -64,8 +63,7 @@ def _quick(request, monkeypatch, tmp_path):
     monkeypatch.setenv("DML_CACHE", str(tmp_path / "kept"))
     monkeypatch.setattr(collection, "_of_network", missing)
     if "timed" not in request.fixturenames:
-        monkeypatch.setattr(costs, "time_scores", lambda *_: 0.0)
-        monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(step_seconds=0.01, image_seconds=0.001))
+        monkeypatch.setattr(costs, "time_steps", lambda *_: (0.01, 0.001))
 
 
 @pytest.fixture

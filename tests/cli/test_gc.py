@@ -21,8 +21,8 @@ def disk(project, monkeypatch):
     """A project with two unreferenced folders; `removed` has those that were removed."""
     removed: list[Unreferenced] = []
     found = [
-        Unreferenced(project / "store/trials/aa", 2_000, 90_000.0, "no study has this trial"),
-        Unreferenced(project / "store/packed/old", 3_000_000, 60.0, "no study has this dataset"),
+        Unreferenced(project / "store/trials/aa", 2_048, 90_000.0, "no study has this trial"),
+        Unreferenced(project / "store/packed/old", 3 * 2**20, 60.0, "no study has this dataset"),
     ]
     asked = []
 

@@ -34,11 +34,11 @@ def test_the_line_of_a_missing_file(tmp_path):
     check(tmp_path, STUDY.partition("grid")[0])
 
 
-def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):
+def check_own(tmp_path, monkeypatch, text, packed=()):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "own.yaml"
     path.write_text(f"title: Own\nlosses: [triplet]\n{text}\n")
-    check_data(load_study(path), path, packed, tunes)
+    check_data(load_study(path), path, packed)
 
 
 def test_a_users_own_images_and_labels_must_exist(tmp_path, monkeypatch):
@@ -62,30 +62,3 @@ def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):
         check_own(tmp_path, monkeypatch, noise)
     (tmp_path / "n.csv").write_text("")
     check_own(tmp_path, monkeypatch, noise)
-
-
-@pytest.mark.parametrize(("train_on", "classes"), [("fine", 6), ("coarse", 2)])
-def test_a_batch_has_at_most_the_classes_that_the_source_states(tmp_path, monkeypatch, train_on, classes):
-    text = f"datasets: [{{name: mnist, train_on: {train_on}}}]\ntraining: {{batch: {{SAMPLERclasses: NUMBER}}}}"
-    check_own(tmp_path, monkeypatch, text.replace("NUMBER", str(classes)).replace("SAMPLER", ""))
-    more = text.replace("NUMBER", str(classes + 1))
-    problem = rf"own\.yaml:4: training\.batch: .* 'mnist' trains on {classes}: set .* to at most {classes}$"
-    with pytest.raises(ConfigError, match=problem):
-        check_own(tmp_path, monkeypatch, more.replace("SAMPLER", ""))
-    check_own(tmp_path, monkeypatch, more.replace("SAMPLER", "sampler: random, "))
-
-
-@pytest.mark.parametrize(
-    ("dataset", "more", "most"),
-    [
-        ("digits", "", 3),
-        ("digits", "search: {sampler: tpe, protocol: train_val_test}", 3),
-        ("{name: digits, train_on: coarse}", "", 2),  # half of the fine classes has both
-    ],
-)
-def test_tuning_makes_batches_of_half_of_the_classes(dataset, more, most, tmp_path, monkeypatch):
-    text = f"datasets: [{dataset}]\n{more}\ntraining: {{batch: {{classes: NUMBER}}}}"
-    tunes = not more
-    check_own(tmp_path, monkeypatch, text.replace("NUMBER", str(most)), tunes=lambda cell: tunes)
-    with pytest.raises(ConfigError, match=rf"set training\.batch\.classes to at most {most}$"):
-        check_own(tmp_path, monkeypatch, text.replace("NUMBER", str(most + 1)), tunes=lambda cell: tunes)

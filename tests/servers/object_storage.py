@@ -1,19 +1,15 @@
-"""A real S3-compatible server (SeaweedFS), which keeps its files when it is killed, and a faulty way to it."""
+"""A real S3-compatible server (SeaweedFS), which keeps its files when it is killed."""
 
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -106,72 +102,3 @@ def access(endpoint: str, key: str = KEY, secret: str = SECRET) -> dict[str, str
     """The environment variables that AWS's own tools read."""
     names = {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
     return {**names, "AWS_EC2_METADATA_DISABLED": "true", "AWS_DEFAULT_REGION": "us-east-1"}
-
-
-class Proxy:
-    """Passes requests on, but `forgets` as many writes to paths of a pattern as it says."""
-
-    def __init__(self, port: int):
-        self.forgets: dict[str, int] = {}
-        proxy = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _pass(self) -> None:
-                chunked = self.headers.get("Transfer-Encoding") == "chunked"
-                body = self._chunks() if chunked else self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if self.command == "PUT" and proxy.loses(self.path):
-                    return self._answer(200, [("ETag", '"0"')], b"")
-                server = HTTPConnection("127.0.0.1", port, timeout=60)
-                server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-                for name, value in self.headers.items():
-                    if name != "Expect":  # this server has agreed already
-                        server.putheader(name, value)
-                server.endheaders([body] if chunked else body or None, encode_chunked=chunked)
-                answer = server.getresponse()
-                content = b"" if self.command == "HEAD" else answer.read()
-                self._answer(answer.status, answer.getheaders(), content)
-                server.close()
-                return None
-
-            def _chunks(self) -> bytes:
-                body = b""
-                while size := int(self.rfile.readline(), 16):
-                    body += self.rfile.read(size)
-                    self.rfile.readline()
-                self.rfile.readline()
-                return body
-
-            def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
-                self.send_response_only(status)
-                given = {name.lower(): value for name, value in headers}
-                given.pop("transfer-encoding", None)
-                if self.command != "HEAD":
-                    given["content-length"] = str(len(content))
-                for name, value in given.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
-
-            def log_message(self, *_: object) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def loses(self, path: str) -> bool:
-        """Whether a write is lost."""
-        for pattern, left in self.forgets.items():
-            if left > 0 and re.search(pattern, path):
-                self.forgets[pattern] = left - 1
-                return True
-        return False
-
-    def close(self) -> None:
-        """Stop."""
-        self._server.shutdown()
-        self._server.server_close()

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 
 SECONDS = 3.0
 EXPECTED = "expected HOST:PORT, ray://HOST:PORT, auto (a cluster on this machine) or local"
-HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # RFC 9113, section 3.4: with empty settings
-SETTINGS = 4  # the type of a frame
 
 
 def problem(address: str) -> str:
@@ -44,13 +42,7 @@ def problem(address: str) -> str:
     if parts.scheme == "ray" and find_spec("grpc") is None:
         return "ray:// needs an extra, pip install 'ray[client]'; the head's HOST:PORT does not"
     try:
-        with socket.create_connection((parts.hostname, port), SECONDS) as connection:
-            return "" if "RAY_USE_TLS" in os.environ or _speaks_http2(connection) else f"port {port} is not Ray's"
+        socket.create_connection((parts.hostname, port), SECONDS).close()
+        return ""
     except OSError as error:
         return f"{parts.hostname}:{port} does not answer ({error})"
-
-
-def _speaks_http2(connection: socket.socket) -> bool:
-    """Whether the other side begins as gRPC does, which Ray uses: with a frame of settings."""
-    connection.sendall(HTTP2)
-    return connection.recv(9)[3:4] == bytes([SETTINGS])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +16,7 @@ from dml.data.packing import Packed, of_vectors
 from dml.sweep.execution.cluster import in_workers
 from dml.training.data import TrialData, open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
-from dml.training.frozen.opening import is_complete
-from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe, stored_bytes
+from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe
 from dml.types import EvaluationSet, TrainingSpec, TrialSpec, Views
 
 NUMBERS = 50_000_000  # pixels of all images together: 200 MB; more images are reduced further
@@ -149,22 +147,6 @@ def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingS
 def _all_stored(study: Study, dataset: str) -> list[TrainingSpec]:
     """The settings of all stored features and activations of a dataset: of trials, and of the section `audit`."""
     return [*stored_trainings(study, dataset), *_of_each_view(study, audited_trainings(study, dataset))]
-
-
-def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], store: Path) -> int:
-    """Bytes of the features and activations of a dataset that are yet to be computed, as far as known.
-
-    Parameters
-    ----------
-    manifest : `height`, `width` and `channels` of its images, with `images` and `digest` if they are known.
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError : the backbone rejects its settings, or its file of weights is missing.
-    """
-    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in _all_stored(study, dataset)}
-    return sum(stored_bytes(spec, manifest) for name, spec in needed.items() if not is_complete(store / name))
 
 
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:

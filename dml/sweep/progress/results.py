@@ -35,9 +35,7 @@ from dml.sweep.store.trials import FINISHED, Outcome
 PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
-def trials_frame(
-    study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = (), whole: bool = False
-) -> pd.DataFrame:
+def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
     """One row per trial that ended, in the order of the study's cells, and one float column per score.
 
     With the study as it runs (`dml.config.loading`).
@@ -45,9 +43,8 @@ def trials_frame(
     Parameters
     ----------
     running : trials that have not ended, whose rows follow.
-    whole : only those of cells that are confirmed with all seeds.
     """
-    trials = [pair for pair in [*plan.ended(), *running] if not whole or plan.states[pair[0].index].done]
+    trials = [*plan.ended(), *running]
     rows = [_row(study, plan, job, outcome) for job, outcome in trials]
     scores = pd.DataFrame([dict(_scores(study, plan, job, outcome)) for job, outcome in trials], dtype="float64")
     frame = pd.concat([pd.DataFrame(rows), scores], axis=1)

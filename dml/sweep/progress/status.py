@@ -98,11 +98,9 @@ def live(store: Path, seconds: float) -> None:
 
 def _found(store: Path) -> Iterator[dict[str, Any]]:
     """The latest state of each study, the latest last."""
-    found = [now for path in Path(store).glob("sweeps/*.json") if isinstance(now := read_json(path), dict)]
-    here = platform.node()
-    own = {id(now): now.get("host", here) == here for now in found}
-    # Other nodes' clocks may be apart, so their times are neither compared with this one's nor with each other's.
-    for now in sorted(found, key=lambda now: (own[id(now)], now.get("host", here), now["updated"])):
-        age = time.time() - now["updated"]
-        stale = own[id(now)] and now["state"] == "running" and age > STALE_SECONDS
-        yield {**now, "state": f"no update for {age:.0f} s"} if stale else now
+    states = [state for path in Path(store).glob("sweeps/*.json") if isinstance(state := read_json(path), dict)]
+    for state in sorted(states, key=lambda state: state["updated"]):
+        age = time.time() - state["updated"]
+        here = state.get("host") in (None, platform.node())  # another node's clock may be apart
+        stale = here and state["state"] == "running" and age > STALE_SECONDS
+        yield {**state, "state": f"no update for {age:.0f} s"} if stale else state

@@ -12,7 +12,7 @@ from dml.files import locked
 from dml.sweep import retention as keeping
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import best_model, delete_dropped, dropped
-from dml.sweep.run import Tidying
+from dml.sweep.run import tidy
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import TrialStore
 
@@ -36,7 +36,7 @@ def write_table(plan, root):
 def end(plan, root, studies=None):
     """What a sweep does when it ends."""
     write_table(plan, root)
-    Tidying(plan, root / "results", studies).end()
+    tidy(plan, root / "results", studies)
 
 
 def confirmed(plan, seed=None, loss=None):
@@ -127,13 +127,12 @@ def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
         other.kill()
         other.wait()
     with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
-        assert delete_dropped(plan.store, tmp_path / "results", "toys", trials_frame(plan.study, plan))[0] == 2
+        assert delete_dropped(plan.store, tmp_path / "results", "toys")[0] == 2
 
 
 KILL = """
 import shutil, sys, time
 from pathlib import Path
-import pandas as pd
 from dml.sweep.retention import delete_dropped
 from dml.sweep.store.trials import TrialStore
 def slowly(folder, **_):
@@ -142,8 +141,7 @@ def slowly(folder, **_):
         print("half", flush=True)
         time.sleep(60)
 shutil.rmtree = slowly
-trials = pd.read_parquet(Path(sys.argv[1]) / "results/toys/trials.parquet")
-delete_dropped(TrialStore(Path(sys.argv[1]) / "store"), Path(sys.argv[1]) / "results", "toys", trials)
+delete_dropped(TrialStore(Path(sys.argv[1]) / "store"), Path(sys.argv[1]) / "results", "toys")
 """
 
 
@@ -161,17 +159,6 @@ def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_com
     end(simulate(toy_study(), tmp_path, lambda job: pytest.fail("ran again")), tmp_path)
     assert models(tmp_path) == confirmed(plan, seed=1)
     assert not list(tmp_path.glob("store/trials/*/.model.deleted"))
-
-
-def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy_study, tmp_path, monkeypatch):
-    plan = simulate(toy_study(), tmp_path, score, stop=9)
-    tidying = Tidying(plan, tmp_path / "results", None)
-    tidying.throttled()
-    assert len(models(tmp_path)) == 3, "too early"
-    monkeypatch.setattr("dml.sweep.run.TIDY_SECONDS", 0.0)
-    tidying.throttled()
-    whole = [state for state in plan.states if len(state.confirmed) == 2]
-    assert (len(whole), len(models(tmp_path))) == (1, 2)
 
 
 USER = """\

@@ -8,7 +8,6 @@ import pytest
 import toy
 from checking import check
 from driver import study
-from object_storage import Proxy, access
 
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
@@ -80,18 +79,3 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     assert "5 already done" in again
     assert workplace.log()[before:] == []
     check(workplace, losses=["triplet"])
-
-
-def test_a_storage_that_forgets_ends_the_sweep_and_the_next_one_repairs_it(workplace, object_storage, storage):
-    proxy = Proxy(object_storage.port)
-    proxy.forgets = {r"result\.json": 4}
-    small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}, "resources": {"storage": storage}}
-    process = workplace.start(access(proxy.endpoint), own_ray=True, **small)
-    text, _ = process.communicate(timeout=100)
-    assert process.returncode != 0
-    assert "it does not keep what is written" in text
-    assert outcomes(object_storage, storage) == set()
-    again = workplace.sweep(access(proxy.endpoint), own_ray=True, **small)
-    proxy.close()
-    assert "copied 1 finished trial" in again
-    assert len(outcomes(object_storage, storage)) == 1

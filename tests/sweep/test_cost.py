@@ -6,13 +6,11 @@ from dataclasses import replace
 import pytest
 
 from dml.config import Study
-from dml.sweep import cost as estimating
-from dml.sweep import timing as costs
-from dml.sweep.cost import Estimate, estimate, kept_models
+from dml.sweep import cost as costs
+from dml.sweep.cost import Estimate, estimate
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
-from dml.sweep.timing import Timing
 
 STUDY = {
     "title": "x",
@@ -25,21 +23,20 @@ STUDY = {
     "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
     "name": "study",
 }
-STEP, SCORES = 0.02, 0.05  # seconds
+STEP = 0.02  # seconds
 
 
 @pytest.fixture(autouse=True)
 def timed(monkeypatch):
-    """The trials whose steps were timed: a step takes `STEP` seconds, embedding an image 0.001, scoring `SCORES`."""
+    """The trials whose steps were timed: a step takes `STEP` seconds, embedding an image 0.001."""
     asked = []
 
     def time_steps(spec, manifest, seconds, threads):
         asked.append((spec, manifest))
-        return Timing(STEP, 0.001)
+        return STEP, 0.001
 
     monkeypatch.setattr(costs, "time_steps", time_steps)
-    monkeypatch.setattr(costs, "time_scores", lambda *_: SCORES)
-    monkeypatch.setattr(estimating.cluster, "cpus", lambda: 2)
+    monkeypatch.setattr(costs.cluster, "cpus", lambda: 2)
     return asked
 
 
@@ -71,7 +68,7 @@ def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_
     pack(tmp_path)
     found = cost(tmp_path)
     evaluated = 1000 * costs.TESTED
-    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + SCORES + costs.OVERHEAD)
+    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + costs.OVERHEAD)
     assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
     assert "random images" in found.basis
 
@@ -104,13 +101,3 @@ def test_similar_trials_of_the_store_are_taken_and_nothing_is_timed(tmp_path, ti
     assert found.trial_seconds == pytest.approx(60.0 + costs.OVERHEAD)
     assert timed == []
     assert "2 similar trials" in found.basis
-
-
-def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
-    study = Study(**STUDY)
-    count, size = kept_models(study, {"digits": {"height": 8, "width": 8, "channels": 1}})
-    found = cost(tmp_path)
-    assert found.models == count == len(study.cells())
-    assert found.bytes >= size
-    pack(tmp_path)
-    assert cost(tmp_path).bytes == size
