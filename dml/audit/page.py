@@ -82,16 +82,18 @@ EXAMPLES_IN_ALL = 200  # and of all classes together, but at least 2 of each
 
 
 def class_examples(found: Audit, plan: ReviewPlan) -> dict[str, list[int]]:
-    """A few images of each given class in the plan, by the class, for comparison: by chance of those not suspected.
+    """A few images of each given class in the plan, for comparison: by chance of the least suspicious half, by the class.
 
     No image of the plan is among them: its label is in question.
     """
     classes = np.unique(plan.given)
     count = int(np.clip(EXAMPLES_IN_ALL // max(1, len(classes)), 2, EXAMPLES))
-    draw = seeding.numpy_generator(0, "audit/examples").permutation(np.flatnonzero(~found.suspects()))
-    draw = draw[~np.isin(draw, plan.rows)]
-    rank = pd.Series(found.labels[draw]).groupby(found.labels[draw]).cumcount().to_numpy()
-    shown = draw[rank < count]
+    order = np.argsort(found.score, kind="stable")[: int(np.isfinite(found.score).sum())]
+    of_class = pd.Series(order).groupby(found.labels[order])
+    trusted = order[of_class.cumcount() < of_class.transform("size") / 2]
+    drawn = seeding.numpy_generator(0, "audit/examples").permutation(trusted)
+    drawn = drawn[~np.isin(drawn, plan.rows)]
+    shown = drawn[pd.Series(drawn).groupby(found.labels[drawn]).cumcount() < count]
     return {str(given): shown[found.labels[shown] == given].tolist() for given in classes}
 
 
