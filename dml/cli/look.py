@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +35,9 @@ Mirror = Annotated[
         "--mirror/--no-mirror", help="Whether mirror images show the same; by default if they are photographs."
     ),
 ]
+
+
+GUESS = "How many labels are wrong is a guess, too high where classes look alike: a review measures it."
 
 
 def look(
@@ -76,7 +78,7 @@ def look(
     found, notes = audited(seen)
     suspected = seen.codes < -1 if found is None else found.suspects()
     judged, best, more = without_training(seen, suspected)
-    notes += more
+    notes += [*more, *([GUESS] if found is not None and not found.rate.warning else [])]
     vectors = joined(seen)[next(iter(seen.features)) if found is None else found.representation]
     words = "" if best.chosen == page.plain(seen.features) else best_words(best)
     own = [("--labels", labels), ("--root", root), *(("--column", pair) for pair in column or [])]
@@ -141,7 +143,7 @@ def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
         found = audit(joined(seen), seen.labels)
     except ValueError as error:
         return None, [f"Labels are not judged: {str(error).removeprefix('audit: ')}."]
-    beyond = f"{len(found.beyond)} classes of one or two images are not judged." if found.beyond else ""
+    beyond = f"Classes of one or two ({len(found.beyond)}) are not judged." if found.beyond else ""
     warning = f"How many labels are wrong cannot be told: {found.rate.warning}." if found.rate.warning else ""
     return found, [text for text in (warning, beyond) if text]
 
@@ -157,7 +159,7 @@ def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | No
     except ValueError as error:
         return None, seen.free(), [f"Searches are not scored: {str(error).removeprefix('what is free: ')}."]
     note = (
-        "A search is right if the nearest image has the same label, among classes that took no part in choosing and "
+        "A search is right if the nearest one has the same label, among classes that took no part in choosing and "
         "fitting (mean of three thirds of the classes). Labels count as they are: wrong ones lower these numbers."
     )
     return found, found.free, [note]
@@ -167,9 +169,8 @@ def best_words(best: Free) -> str:
     """`whitened and mirrored`."""
     from dml.training.free import NO_PROJECTION, WORDS
 
-    chosen = best.chosen
-    words = [WORDS[chosen.projection]] if chosen.projection != NO_PROJECTION else []
-    return " and ".join([*words, *(["mirrored"] if chosen.views == "mirror" else [])]) or "as they are"
+    words = {**WORDS, NO_PROJECTION: "", "components": "reduced to main components"}[best.chosen.projection]
+    return " and ".join(filter(None, [words, "mirrored" * (best.chosen.views == "mirror")])) or "as they are"
 
 
 def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
@@ -184,11 +185,11 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
         other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
         if other or best_words(best) != "as they are":
-            better = f" in {chosen:.0%}" if chosen > plain else f" no more ({chosen:.0%})"
+            better = f" in {chosen:.0%}" if round(chosen, 2) > round(plain, 2) else f" no more ({chosen:.0%})"
             text += f", {other}{best_words(best)}{better}"
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
-            text += f" and in {without:.0%} without the images whose labels look wrong"
+            text += f" and in {without:.0%} without those whose labels look wrong"
     if found is not None and found.rate.warning:
         text += "; how many of your labels are wrong cannot be told by them"
     elif found is not None:
@@ -198,12 +199,7 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
 
 
 def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
-    """What to do next and how long it takes, with the commands.
-
-    Parameters
-    ----------
-    arguments : the place and the options about it, as on the command line.
-    """
+    """What to do next and how long it takes, with the commands."""
     from dml.cli.project import find_project
     from dml.files import LONGEST_NAME
     from dml.sweep.cost import duration_text
@@ -224,37 +220,5 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     else:
         found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
     if seen.labelled:
-        seconds = training_seconds(seen)
-        long = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
-        found.append((f"Train, to see if it helps (after dml new): {long}.", f"dml run {name}"))
+        found.append(("Train, to see if it helps (after dml new); dml check says how long.", f"dml run {name}"))
     return found
-
-
-def training_seconds(seen: Collection) -> float | None:
-    """How long the study takes that `dml new` proposes; None if that is not known."""
-    if seen.index is None or seen.source is None:
-        return None
-    import torch
-    import yaml
-
-    from dml.cli.proposal import fewer_steps, propose, study_text
-    from dml.config import study_from
-    from dml.data import splits
-    from dml.data.survey import Survey
-    from dml.files import cache
-    from dml.sweep.cost import estimate
-
-    options = {name: value for name, value in seen.source.options.items() if value is not None}
-    nowhere, steps, seconds = cache() / "none", None, None
-    try:
-        split = next(iter(splits.by_seed(seen.index, seen.source).values()))
-        found = Survey(seen.index, split, {}, (), seen.views == "one")
-        settings = propose(found, torch.cuda.is_available())
-        while steps != settings.steps:
-            steps = settings.steps
-            study = study_from(yaml.safe_load(study_text("look", options, found, settings, [])), "look")
-            seconds = estimate(study, nowhere, nowhere, nowhere, seconds=1.0).seconds
-            settings = replace(settings, steps=fewer_steps(steps, seconds))
-    except ValueError:  # too few classes to split, or to train on
-        return None
-    return seconds

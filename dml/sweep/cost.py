@@ -104,7 +104,7 @@ def duration_text(seconds: float) -> str:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.3g} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"
+    return f"{seconds / 3600:.2g} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"
 
 
 def estimate(

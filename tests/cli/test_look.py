@@ -2,14 +2,17 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
+from dml.cli.look import sentence
 from dml.cli.models import Embedded
 from dml.cli.search_page import nearest
+from dml.training.free import Candidate, Free, Look
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
 from dml.types import TrainingSpec
@@ -78,6 +81,17 @@ def test_the_sentence_has_the_numbers_of_a_plain_loop_and_suspects_are_wrong_lab
     assert len(shown) == 12
     assert wrong[shown].sum() >= 11
     assert not re.search(r'(?:href|src)="(?!data:|#)', page)
+    assert re.findall(r".*\bimages?\b.*", re.sub(r"(?s)<(style|script).*?</\1>|<.*?>", "", page)) == []  # vectors
+
+
+@pytest.mark.parametrize(("chosen", "words"), [(0.7892, "no more (79%)"), (0.7951, "in 80%")])
+def test_a_gain_that_the_numbers_do_not_show_is_none(chosen, words):
+    steps = {step: {"recall@1": score} for step, score in (("as they are", 0.7885), ("chosen", chosen))}
+    best = Free(Candidate("vectors", "components", "one"), None, {})
+    seen = SimpleNamespace(
+        features={"vectors": 0}, network="your vectors", names=[], labels=[], labelled=True, paths=None
+    )
+    assert sentence(seen, Look(best, steps, 9, 3), best, None).endswith(f"{words}.")
 
 
 WAYS = [["x.npy", "--labels", "named.csv"], ["v.npz"], ["both.parquet"], ["both.csv"]]
