@@ -1,18 +1,10 @@
 """The uncertainty of scores: intervals over seeds, and paired comparisons over seeds or queries.
 
 - Few pairs, such as seeds: Student's t for the interval, and all sign flips (Fisher 1935) for p.
-- Folds of a cross-validation share training classes, so their scores are not independent, and their spread says too
-  little of the mean's error. The corrected variance (Nadeau and Bengio, Machine Learning 52, 2003, section 4) is
+- Folds share training classes: the corrected variance (Nadeau and Bengio, Machine Learning 52, 2003, section 4) is
   (1 / n + overlap) times the sample variance, where `overlap` is the ratio of test to training classes, 1 / (n - 1).
-- Many pairs, such as queries: the bootstrap (Efron & Tibshirani 1993, chapter 16), which resamples pairs. With few
-  pairs it rejects a true null hypothesis far too often: a third of the time with 3 pairs.
-- Several comparisons: Holm (1979).
-
-A mean whose uncertainty has several independent sources, such as seeds, classes and searches.
-
-Their variances add up, with the degrees of freedom of Satterthwaite (1946). A sum of two variances of which one is
-estimated from three seeds has fewer than that formula says, so the interval is never narrower than that of a source by
-itself.
+- Many pairs, such as queries: the bootstrap (Efron & Tibshirani 1993, chapter 16) of pairs.
+- Several comparisons: Holm (1979). Independent sources: Satterthwaite (1946), never narrower than one by itself.
 """
 
 from __future__ import annotations

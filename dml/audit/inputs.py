@@ -105,7 +105,7 @@ def check_labels(labels: Any) -> Classes:
     judged = counts >= JUDGED_FROM
     if judged.sum() < 2:
         raise ValueError(
-            f"audit: expected at least two classes of {JUDGED_FROM} or more images, got {int(judged.sum())} "
+            f"audit: expected at least two classes of {JUDGED_FROM} or more, got {int(judged.sum())} "
             f"(the {len(names)} classes have {counts.min()} to {counts.max()}): smaller ones are beyond judgement"
         )
     renumber = np.where(judged, np.cumsum(judged) - 1, -1)

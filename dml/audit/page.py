@@ -18,6 +18,7 @@ neither "007" nor "NA" changes. `dml.audit.estimate` takes the frame.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def classes(found: Audit) -> Table | None:
     )
     columns = (
         Column("given", "Class", "name"),
-        Column("images", "Images", "count"),
+        Column("images", "Labels", "count"),
         Column("suspects", "Suspected", "count"),
         Column("share", "Suspected (%)", "percent"),
         Column("confused_with", "Mostly look like", "name"),
@@ -67,7 +68,7 @@ def confusions(found: Audit) -> Table | None:
     columns = (
         Column("given", "Called", "name"),
         Column("suggested", "Look like", "name"),
-        Column("count", "Images", "count"),
+        Column("count", "Labels", "count"),
         Column("share", "Of the class (%)", "percent"),
     )
     return _table("confusions", "By pair of classes", say("confusions"), columns, frame)
@@ -259,8 +260,8 @@ def chance(value: float) -> str:
 
 
 def breaks(name: str) -> Markup:
-    """A path that can be broken after its folders."""
-    return Markup(escape(name).replace("/", Markup("/<wbr>")))
+    """A path or label that can be broken after its folders and words."""
+    return Markup(re.sub("([/_])", r"\1<wbr>", escape(name)))
 
 
 def inline(names: Sequence[str]) -> Markup:

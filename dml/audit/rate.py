@@ -61,15 +61,15 @@ class Rate:
     def assumption(self) -> str:
         """What the guess assumes, in a sentence."""
         return (
-            f"The guess {self.guess:.3f} assumes that the rate is between that of the images that the classifier can "
-            f"be sure of ({self.sure:.3f}, the rate if hard images are mislabelled as often as easy ones) and the "
+            f"The guess {self.guess:.3f} assumes that the rate is between that of the labels that the classifier can "
+            f"be sure of ({self.sure:.3f}, the rate if hard ones are wrong as often as easy ones) and the "
             f"confident joint's {self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
         )
 
     @property
     def warning(self) -> str:
         """Why the guess can be far off; empty if nothing speaks against it."""
-        weak = f"the representation tells classes apart in only {self.apart:.0%} of the images"
+        weak = f"the representation tells classes apart in only {self.apart:.0%} of the cases"
         if self.all_right > UNCLEAR and self.apart < CLEAR:
             which = "off" if self.guess < SMALL else "too high"
             return f"{weak}, and would disagree as often if all labels were right: the guess can be far {which}"

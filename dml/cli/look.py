@@ -38,6 +38,9 @@ Mirror = Annotated[
 ]
 
 
+GUESS = "How many labels are wrong is a guess, too high where classes look alike: a review measures it."
+
+
 def look(
     place: Annotated[
         Path,
@@ -76,7 +79,7 @@ def look(
     found, notes = audited(seen)
     suspected = seen.codes < -1 if found is None else found.suspects()
     judged, best, more = without_training(seen, suspected)
-    notes += more
+    notes += [*more, *([GUESS] if found is not None and not found.rate.warning else [])]
     vectors = joined(seen)[next(iter(seen.features)) if found is None else found.representation]
     words = "" if best.chosen == page.plain(seen.features) else best_words(best)
     own = [("--labels", labels), ("--root", root), *(("--column", pair) for pair in column or [])]
@@ -141,7 +144,7 @@ def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
         found = audit(joined(seen), seen.labels)
     except ValueError as error:
         return None, [f"Labels are not judged: {str(error).removeprefix('audit: ')}."]
-    beyond = f"{len(found.beyond)} classes of one or two images are not judged." if found.beyond else ""
+    beyond = f"Classes of one or two ({len(found.beyond)}) are not judged." if found.beyond else ""
     warning = f"How many labels are wrong cannot be told: {found.rate.warning}." if found.rate.warning else ""
     return found, [text for text in (warning, beyond) if text]
 
@@ -157,7 +160,7 @@ def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | No
     except ValueError as error:
         return None, seen.free(), [f"Searches are not scored: {str(error).removeprefix('what is free: ')}."]
     note = (
-        "A search is right if the nearest image has the same label, among classes that took no part in choosing and "
+        "A search is right if the nearest one has the same label, among classes that took no part in choosing and "
         "fitting (mean of three thirds of the classes). Labels count as they are: wrong ones lower these numbers."
     )
     return found, found.free, [note]
@@ -167,9 +170,8 @@ def best_words(best: Free) -> str:
     """`whitened and mirrored`."""
     from dml.training.free import NO_PROJECTION, WORDS
 
-    chosen = best.chosen
-    words = [WORDS[chosen.projection]] if chosen.projection != NO_PROJECTION else []
-    return " and ".join([*words, *(["mirrored"] if chosen.views == "mirror" else [])]) or "as they are"
+    words = {**WORDS, NO_PROJECTION: "", "components": "reduced to main components"}[best.chosen.projection]
+    return " and ".join(filter(None, [words, "mirrored" * (best.chosen.views == "mirror")])) or "as they are"
 
 
 def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
@@ -184,11 +186,11 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
         other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
         if other or best_words(best) != "as they are":
-            better = f" in {chosen:.0%}" if chosen > plain else f" no more ({chosen:.0%})"
+            better = f" in {chosen:.0%}" if round(chosen, 2) > round(plain, 2) else f" no more ({chosen:.0%})"
             text += f", {other}{best_words(best)}{better}"
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
-            text += f" and in {without:.0%} without the images whose labels look wrong"
+            text += f" and in {without:.0%} without those whose labels look wrong"
     if found is not None and found.rate.warning:
         text += "; how many of your labels are wrong cannot be told by them"
     elif found is not None:

@@ -162,12 +162,7 @@ MEANING = {
 
 
 def fill(study: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's content with the values of its recipe where it says nothing; without one, with a search.
-
-    Raises
-    ------
-    ValueError : an unknown recipe, or a setting that contradicts it.
-    """
+    """A study's content with the values of its recipe where it says nothing; without one, with a search."""
     name = study.get("recipe")
     if name is not None and name not in RECIPES:
         raise ValueError(f"recipe: expected one of {', '.join(RECIPES)}, got {name!r}")

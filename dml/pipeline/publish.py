@@ -64,12 +64,7 @@ def run(study: Study) -> None:
 
 
 def uncommitted() -> str:
-    """The files of code and studies that differ from the last commit, a line each.
-
-    Raises
-    ------
-    ValueError : the project is not in a git repository.
-    """
+    """The files of code and studies that differ from the last commit, a line each."""
     own = sorted({path.parts[0] for path in own_code(Path())})  # whole packages: files may be deleted there
     done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *own], capture_output=True, text=True)
     if done.returncode:

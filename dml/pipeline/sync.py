@@ -39,17 +39,7 @@ def run(study: Study) -> None:
 
 
 def sync_study(place: Place, study: Study, mirror: Mirror | None = None, patience: float = 0.0) -> str:
-    """Bring MLflow up to date with a study.
-
-    Parameters
-    ----------
-    mirror : remembers what MLflow has, between calls.
-    patience : seconds in which it is tried again after an error.
-
-    Returns
-    -------
-    Why MLflow is not up to date; empty if it is.
-    """
+    """Bring MLflow up to date with a study. Returns why it is not; empty if it is."""
     from dml.tracking.sync import sync
 
     try:

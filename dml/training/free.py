@@ -161,7 +161,7 @@ def look(
     judged = np.flatnonzero(counts > 1)
     if len(judged) < FEWEST:
         raise ValueError(
-            f"what is free: expected at least {FEWEST} classes of two images or more, got {len(judged)} among "
+            f"what is free: expected at least {FEWEST} classes of two or more, got {len(judged)} among "
             f"{np.count_nonzero(counts)}"
         )
     folds, first = min(folds, len(judged) // 2), next(iter(features))

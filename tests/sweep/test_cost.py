@@ -26,6 +26,11 @@ STUDY = {
 STEP = 0.02  # seconds
 
 
+@pytest.mark.parametrize(("seconds", "text"), [(88, "88 s"), (700, "12 min"), (32_620, "9.1 h"), (61_300, "17 h")])
+def test_a_time_has_two_digits(seconds, text):
+    assert costs.duration_text(seconds) == text
+
+
 @pytest.fixture(autouse=True)
 def timed(monkeypatch):
     """The trials whose steps were timed: a step takes `STEP` seconds, embedding an image 0.001."""

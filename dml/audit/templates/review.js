@@ -97,7 +97,7 @@
   }
   function speak(text) {
     const look = looks[current];
-    at("spoken").textContent = `${text} ${look ? `Image ${current + 1} of ${looks.length}, called ${look.given}.` : "All images are answered."}`;
+    at("spoken").textContent = `${text} ${look ? `Image ${current + 1} of ${looks.length}, called ${look.given}.` : "All labels are answered."}`;
   }
   function go(to, text) {
     current = Math.min(Math.max(0, to), looks.length);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,14 @@ import pandas as pd
 
 from dml import seeding
 from dml.data.sources._files import SourceDefaults
+
+
+def _bundled() -> tuple[np.ndarray, np.ndarray]:
+    """The images (1797, 8, 8), 0 to 16, and their digits, of scikit-learn's file; to import it takes 1.2 s."""
+    spec = find_spec("sklearn")
+    assert spec is not None
+    table = np.loadtxt(Path(str(spec.origin)).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    return table[:, :-1].reshape(-1, 8, 8), table[:, -1].astype(int)
 
 
 class Digits(SourceDefaults):
@@ -47,11 +56,9 @@ class Digits(SourceDefaults):
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (8, 8) arrays, in scikit-learn's order."""
-        from sklearn.datasets import load_digits
-
-        bunch = load_digits()
-        pixels = np.rint(bunch.images * (255 / 16)).astype(np.uint8)
-        for row, (image, digit) in enumerate(zip(pixels, bunch.target.tolist(), strict=True)):
+        images, digits = _bundled()
+        pixels = np.rint(images * (255 / 16)).astype(np.uint8)
+        for row, (image, digit) in enumerate(zip(pixels, digits.tolist(), strict=True)):
             yield {
                 "image": image,
                 "fine": digit,
@@ -83,20 +90,28 @@ INK = 0.5  # of full ink: a fragment's centre has at least this
 class Numbers(SourceDefaults):
     """Two-digit numbers made from scikit-learn's handwritten digits: 100 classes, no download.
 
-    A picture shows two digits side by side, each turned, scaled and moved at random: pixel (x, y) of the canvas is the
-    bilinear interpolation of the image of 8 x 8 at
+    A picture shows two digits side by side. Each is an image of 8 x 8, turned, scaled and moved at
+    random: pixel (x, y) of the canvas is the bilinear interpolation of the image at
 
         ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
 
-    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts.
+    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
+    number differ in most pixels, and pixels find a number far less often than a trained network does.
 
-    The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test; no digit is new at the test, only its
-    neighbour is. The first half of a digit's images, in scikit-learn's order, which follows the writers, makes the
-    training pictures, the second half those of the test. Coarse is the tens digit. Class splits exchange the numbers
-    that train and test, but each keeps its half, so a fold's test pictures may show digits of its training pictures.
-    With `apart` each number is drawn in both handwritings, and only the pictures of its side are used.
+    The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six
+    training and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a
+    digit's images, in scikit-learn's order, makes the training pictures, and the second half makes those of the test.
+    The order follows the writers, so the test has other images by mostly other writers. Class splits choose other
+    numbers to test, but each number keeps its half: then the same images of digits are in training and in test
+    pictures. Coarse is the tens digit.
+
+    Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
+    pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in
+    every fold, no test picture shows a digit that a training picture shows.
 
     Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
+
+    Two-digit numbers in handwriting, grey.
 
     Parameters
     ----------
@@ -186,10 +201,8 @@ def _trains(tens: Any, units: Any) -> Any:
 
 def _halves() -> dict[str, list[np.ndarray]]:
     """The images that make pictures for `train` and `test`: float (n, 8, 8) of each digit, from 0 to 1."""
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    of_digits = [bunch.images[bunch.target == digit] / 16 for digit in range(10)]
+    images, digits = _bundled()
+    of_digits = [images[digits == digit] / 16 for digit in range(10)]
     return {
         "train": [images[: len(images) // 2] for images in of_digits],
         "test": [images[len(images) // 2 :] for images in of_digits],

@@ -1,5 +1,8 @@
 """scikit-learn's digits: pixels, labels, and the held-out share."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ from sklearn.datasets import load_digits
 from small_archives import Row, Small, quiet
 
 from dml.data.packing import open_packed, pack
-from dml.data.sources import Digits
+from dml.data.sources import Digits, Numbers
 
 
 def make(folder):
@@ -30,6 +33,12 @@ def test_images_are_those_of_scikit_learn(packed):
     np.testing.assert_array_equal(packed.index["fine"], bunch.target)
     np.testing.assert_allclose(packed.images[:, :, :, 0] / 255 * 16, bunch.images, atol=0.04)
     np.testing.assert_array_equal(packed.index["coarse"], bunch.target % 2)
+
+
+@pytest.mark.parametrize("source", [Digits(), Numbers()], ids=lambda source: source.name)
+def test_no_second_goes_into_importing_scikit_learn(monkeypatch, source):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)  # an import of it fails
+    assert len(list(source.images(Path()))) == source.counts["all"]["images"]
 
 
 def test_roles(packed):

@@ -59,6 +59,10 @@ def test_the_page_needs_nothing_else_and_contains_no_html_of_the_data(write, bar
     assert [look["path"] for look in json.loads(data[1])["looks"]] == [bars.paths[row] for row in bars.plan.rows]
 
 
+def test_a_page_of_vectors_speaks_of_no_images(write):
+    assert re.findall(r"(?i).{30}\bimages?\b.{20}", words(write(images=None))) == []
+
+
 def test_a_review_gives_the_estimate(write, bars):
     wrong = bars.wrong[bars.plan.rows]
     review = pd.DataFrame({"index": bars.plan.rows, "answer": np.where(wrong, "wrong", "right")})
@@ -72,7 +76,7 @@ def test_a_review_gives_the_estimate(write, bars):
     assert seen
     assert said.count("reviewed: wrong") + said.count("reviewed: right") == len(seen)
     assert "continue the review" in words(write(review=review.head(7)))
-    assert "The estimate above uses the answers for 7 of 20 images." in words(write(review=review.head(7)))
+    assert "The estimate above uses the answers for 7 of 20 labels." in words(write(review=review.head(7)))
 
 
 def test_suspects_in_order_with_their_neighbours(bars):
