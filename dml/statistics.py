@@ -22,8 +22,6 @@ from dml.seeding import numpy_generator
 ROUNDING = 1e-12  # numbers as near as this are equal
 FEW = 20  # pairs: with fewer the bootstrap's intervals are too narrow
 
-MOST_PAIRS = 1000  # that `pairs_needed` looks at
-
 
 class Summary(NamedTuple):
     """The scores of one method over seeds. Spread and interval are NaN for a single value."""
@@ -253,24 +251,6 @@ def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8, 
     while power(high, spread, n, level, further) < chance:
         high *= 2
     return float(optimize.brentq(lambda size: power(size, spread, n, level, further) - chance, 0.0, high))
-
-
-def pairs_needed(
-    difference: float,
-    spread: float,
-    level: float = 0.05,
-    chance: float = 0.8,
-    most: int = MOST_PAIRS,
-    further: float = 0.0,
-) -> int:
-    """The least number of pairs with which `power` finds a true difference with this chance; `most` if more."""
-    low, high = 1, 2
-    while high < most and power(difference, spread, high, level, further) < chance:
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(difference, spread, middle, level, further) >= chance else (middle, high)
-    return high
 
 
 def resampled_best(choosing: ArrayLike, scores: ArrayLike) -> float:

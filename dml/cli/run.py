@@ -62,19 +62,12 @@ def run(
 
 def _print_verdict(project: Project, study: str) -> None:
     """Print what the study comes to, as its page does, and the command for the model."""
-    from dml.files import remembered
+    from dml.cli.recommend import load_results
+    from dml.report.recommendation import outcome_of
 
-    def make() -> dict[str, str]:
-        from dml.cli.recommend import load_results
-        from dml.report.recommendation import outcome_of
-
-        said = outcome_of(load_results(project, study))
-        return {} if said is None else {"text": said.text, "command": said.command}
-
-    inputs = [project.results / study, project.snapshots / study, project.studies, project.root / "papers"]
-    said = remembered(project.store / "remembered" / f"verdict-{study}.json", (study,), inputs, make)
-    if said:
-        print(f"\n{study}: {said['text']}\nAs a model: {said['command']}", flush=True)
+    outcome = outcome_of(load_results(project, study))
+    if outcome is not None:
+        print(f"\n{study}: {outcome.text}\nAs a model: {outcome.command}", flush=True)
 
 
 def _print_failures(project: Project, study: str) -> bool:

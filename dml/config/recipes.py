@@ -32,7 +32,7 @@ class Value(NamedTuple):
     source: str
 
 
-MEASURED = "a pilot, not tuned: docs/LOG.md, 2026-11-23"
+MEASURED = "a pilot"  # not tuned: docs/LOG.md, 2026-11-23
 ADAMW = Value("adamw", "Proxy-Anchor (Kim et al. 2020), code/train.py")
 DECAY = Value(1e-4, "Proxy-Anchor, code/train.py")
 COSINE = Value("cosine", "Loshchilov and Hutter 2017")
