@@ -64,7 +64,6 @@ GOAL = {
     "triplet, easy + semihard_random": ("triplet", {}, ("easy", "semihard_random")),
 }
 MORE = {
-    "all triplets, swap": ("triplet", {"swap": True}, None),
     "all triplets, squared": ("triplet", {"distance": "squared"}, None),
     "margin, all pairs": ("margin", {"beta_per": "none"}, None),
     "multi_similarity, all pairs": ("multi_similarity", {}, None),
@@ -91,7 +90,6 @@ MORE = {
     "proxy_anchor, 10000 classes": ("proxy_anchor", {}, None),
     "soft_triple, 10000 classes": ("soft_triple", {}, None),
     "arcface, 100000 classes": ("arcface", {}, None),
-    "arcface, a tenth of 100000 classes": ("arcface", {"sampled": 0.1}, None),
     "trimmed contrastive": ("trimmed", {"loss": "contrastive"}, None),
     "lifted_hinge": ("lifted_hinge", {}, None),
     "hphn_triplet": ("hphn_triplet", {}, None),
@@ -218,7 +216,6 @@ def peer(label: str, n: int, device: str) -> Step | None:
         return filled(loss.to(device), n, device, remembered)
     found = {
         "all triplets": lambda: (losses.TripletMarginLoss(margin=0.2), None),
-        "all triplets, swap": lambda: (losses.TripletMarginLoss(margin=0.2, swap=True), None),
         "all triplets, squared": lambda: (losses.TripletMarginLoss(margin=0.2, distance=squared), None),
         "margin, all + distance_weighted": lambda: (
             losses.MarginLoss(margin=0.2, beta=1.2),

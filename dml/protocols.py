@@ -2,7 +2,7 @@
 
 A part needs no base class: a class with these members is one. Every part states its `version`, an integer in its own
 file that is raised when the numbers it computes change: trials' keys contain it, and golden tests pin it.
-`search_space` maps the settings worth tuning to their ranges.
+A loss states a `search_space`, which maps the settings worth tuning to their ranges.
 """
 
 from __future__ import annotations
@@ -123,7 +123,6 @@ class Filter(Protocol):
     """
 
     version: ClassVar[int]
-    search_space: ClassVar[Mapping[str, Space]]
     stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: at least `kept_share`
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
@@ -173,7 +172,6 @@ class PositivePolicy(Protocol):
     """
 
     version: ClassVar[int]
-    search_space: ClassVar[Mapping[str, Space]]
 
     def __call__(self, batch: Any, draw: Draw) -> Tensor:
         """-> int64 (N, S): row i contains positions of anchor i's class mates, and -1 in unused columns.
@@ -187,7 +185,6 @@ class NegativePolicy(Protocol):
     """Chooses the negatives of each anchor, given its positives. Settings and `batch` are as for positive policies."""
 
     version: ClassVar[int]
-    search_space: ClassVar[Mapping[str, Space]]
 
     def __call__(self, batch: Any, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> one of two forms:
@@ -203,7 +200,6 @@ class NegativePolicy(Protocol):
 
 NOISE_CONTEXT = {
     "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
-    "similarity": "float (C, C), row and column by class label; larger is more similar",
     "given": "int64 (n,), the labels as they came with the images; -1: none",
     "index": "int64 (n,), the rows of the packed data that the labels belong to",
     "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",

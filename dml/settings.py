@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 
 def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
@@ -28,6 +28,13 @@ def check_within(setting: str, value: float, low: float, high: float) -> None:
     """Raise a ValueError unless `value` is a number and `low <= value <= high` (NaN raises too)."""
     if not isinstance(value, Real) or not low <= value <= high:
         raise ValueError(f"{setting}: expected a number from {low:g} to {high:g}; got {value!r}")
+
+
+def check_count(setting: str, value: object, low: int = 1) -> int:
+    """`value` as an int. Raise a ValueError unless it is a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise ValueError(f"{setting}: expected a whole number, at least {low}; got {value!r}")
+    return int(value)
 
 
 def check_number(setting: str, value: float) -> None:

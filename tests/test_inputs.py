@@ -183,7 +183,6 @@ def noise_models(folder: Path) -> Iterator[tuple[str, Callable[[Giving], Any]]]:
     file = folder / "labels.csv"
     context = {
         "features": X,
-        "similarity": X[:CLASSES] @ X[:CLASSES].T,
         "given": Y[::-1].copy(),
         "index": np.arange(ROWS),
     }

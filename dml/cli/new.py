@@ -182,7 +182,7 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} {noun}s: {_some(small.index)}")
-    lines += filter(None, [found.left_out, found.lost, found.alike])
+    lines += filter(None, [found.left_out, found.lost])
     if found.given_rate is not None:
         lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = found.index["path"].to_numpy()

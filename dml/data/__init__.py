@@ -1,15 +1,4 @@
-"""Data, from raw files to batches.
-
-| package | in -> out |
-|---|---|
-| `raw` | URLs and mirrors -> verified, unpacked raw files |
-| `sources/<name>.py` | one dataset's raw files -> records (an image and its labels), and each image's role |
-| `packing` | records -> one uint8 array, decoded once, that every process maps |
-| `splits` | roles -> which images train, validate and test |
-| `class_splits` | the same for several choices of the classes that test |
-| `batches/<name>.py` | observed labels -> positions of each batch |
-| `augment/<name>.py` | uint8 batches -> normalised float32 batches |
-"""
+"""Data: raw files, sources (records and roles), packing (one uint8 array), splits, batches, augmentation."""
 
 from __future__ import annotations
 

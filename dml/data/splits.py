@@ -3,29 +3,18 @@
 A split has one row per image and the columns `index` (int64, the row in the packed data), `final` and `tune`.
 
 - `final`: train, seen (held-out images of training classes), test, query, gallery or unused, from the source's `roles`.
-- `tune`: train and validation, two class-disjoint halves of the training classes (Musgrave, Belongie, Lim: A metric
-  learning reality check, ECCV 2020, sec. 3.2: the first half of the sorted classes fits, the second half validates);
-  unused for all other images.
+- `tune`: train and validation, two class-disjoint halves of the training classes, else unused (Musgrave et al., ECCV
+  2020, sec. 3.2: the first half of the sorted classes fits). Deviation: where sorted halves would leave a coarse class
+  of several fine ones out of a half, the classes, sorted by coarse label, go to the halves in turn.
+- `final_given`, `tune_given`, where images have given labels beside verified ones: `train` for the images that train
+  if classes are chosen by given labels. Such an image is in no evaluation set, whatever its verified label.
 
-Deviation: if sorted halves would leave a coarse class out of one half although it has several fine classes (CIFAR-100,
-Online Products), the classes, sorted by coarse and then fine label, go to the two halves in turn.
+A class is a fine class, or with a source's `disjoint = "coarse"` a coarse one.
 
-A class is a fine class. For a source with `disjoint = "coarse"`, coarse classes are kept whole instead.
-
-Where images have given labels beside verified ones, `final` and `tune` follow the verified labels. Two more columns,
-`final_given` and `tune_given`, have `train` for the images that train if classes are chosen by given labels. Such an
-image is in no evaluation set, whatever its verified label.
-
-Several class splits of one dataset: which classes test is an accident, and a study can repeat it.
-
-- `count` splits: split 0 is the source's own. Each further one tests as many classes, dealt out at random among those
-  that no earlier split tested; all others train. So no class is tested twice.
-- `folds`: cross-validation over all classes. Each class is tested once, and split 0 is not the source's own.
-
-Test classes of different splits are disjoint, so their scores are independent as far as test classes are concerned.
-Their training classes overlap, as in every cross-validation (Bengio and Grandvalet, JMLR 2004).
-
-In the folder of a study's data, split 0 of `cub200` has the dataset's name, and split 2 is called `cub200@2`.
+Of several class splits, each tests other classes: split 0 of `count` is the source's own, further ones test as many
+classes, dealt out at random; `folds` are a cross-validation over all classes. Test scores are independent as far as
+test classes are concerned; training classes overlap (Bengio and Grandvalet, JMLR 2004). Split 2 of `cub200` is called
+`cub200@2`.
 """
 
 from __future__ import annotations
@@ -75,7 +64,11 @@ def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.
     units = pd.DataFrame({"unit": classes[train], "coarse": coarse[train]})
     units = units.drop_duplicates("unit").sort_values("unit")  # one row per class, with one of its coarse classes
     if len(units) < 2:
-        raise ValueError(_too_few(source, index, len(units), len(np.unique(classes[classes >= 0]))))
+        raise ValueError(
+            f"{source.name}: {counted(len(np.unique(classes[classes >= 0])), 'class')} (level {source.disjoint!r}), of "
+            f"which {len(units)} can train: a split needs at least 2 training classes. Add classes, lower "
+            "`test_share`, or say which images train: with folders train/ and test/, or a column `split` in a table"
+        )
 
     fitting = _fitting_half(units)
     tune = np.full(len(index), "unused", dtype=object)
@@ -94,12 +87,7 @@ def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
 
 
 def _by_given(
-    split: pd.DataFrame,
-    index: pd.DataFrame,
-    source: Source,
-    roles: Roles,
-    classes: np.ndarray,
-    fitting: np.ndarray,
+    split: pd.DataFrame, index: pd.DataFrame, source: Source, roles: Roles, classes: np.ndarray, fitting: np.ndarray
 ) -> pd.DataFrame:
     """The split with the images that train by their given labels."""
     levels = [level for level in ("fine", "coarse") if f"given_{level}" in index]
@@ -130,12 +118,7 @@ def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFram
 
 
 def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
-    """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it.
-
-    Raises
-    ------
-    ValueError : the seed selects none.
-    """
+    """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it."""
     own, one = folder / dataset, folder / f"{dataset}.parquet"
     if one.is_file() or not own.is_dir():
         return one
@@ -162,12 +145,7 @@ def save(split: pd.DataFrame, path: Path | str) -> None:
 
 
 def load(path: Path | str) -> pd.DataFrame:
-    """Read a split.
-
-    Raises
-    ------
-    ValueError : the file is not a split.
-    """
+    """Read a split. Raises ValueError."""
     split = pd.read_parquet(path)
     if tuple(split.columns) not in (COLUMNS, (*COLUMNS, *GIVEN_COLUMNS)):
         raise ValueError(f"{path}: expected the columns {', '.join(COLUMNS)}, got {', '.join(map(str, split.columns))}")
@@ -178,12 +156,7 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
-    """What a split contains, for the user: the classes and images of each role, and what its scores are.
-
-    Parameters
-    ----------
-    classes : int (n,), the class of each row of the split.
-    """
+    """What a split contains, for the user, by the class int (n,) of each row: the classes and images of each role."""
     lines = []
     for role in ROLES:
         chosen = (split["final"] == role).to_numpy()
@@ -195,13 +168,7 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
 
 
 def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray, noun: str = "image") -> str:
-    """What to say of identical images that are in several sets of a split; "" if there are none.
-
-    Parameters
-    ----------
-    copies : the rows of each image that occurs more than once.
-    classes : int (n,), the class of each row of the packed data.
-    """
+    """What to say of identical images that are in several sets of a split; "" if there are none. `classes` int (n,)."""
     table = split.set_index("index")
     final = table["final"].mask(table["final_given"] == "train", "train") if "final_given" in table else table["final"]
     evaluated = list(itertools.combinations(ROLES[:-1], 2))
@@ -218,28 +185,6 @@ def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.n
         for pair, cases in found.items()
     ]
     return f"identical {noun}s: {', '.join(texts)}" if texts else ""
-
-
-def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:
-    """The message for fewer than 2 training classes."""
-    found = f"{source.name}: {counted(classes, 'class')} (level {source.disjoint!r}), of which {training} can train"
-    text = f"{found}: a split needs at least 2 training classes"
-    share = getattr(source, "test_share", None)  # of sources that split classes by a share
-    if not share:
-        return text
-    if index["part"].nunique() > 1 or training != classes - round(share * classes):  # the share has no effect
-        return f"{text}. Its folders or its column `split` decide which images train: let more classes train"
-    if share < 1:
-        counts = itertools.count(max(2, int(1 / (1 - share))))
-        needed = next(count for count in counts if count - round(share * count) >= 2)
-        takes, more = f"takes at least {needed} classes", "Add classes, set"
-    else:
-        takes, more = "leaves none to train", "Set"
-    return (
-        f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which {takes}. "
-        f"{more} a smaller `test_share`, or say yourself which images train and test: with folders train/ and test/, "
-        "or a column `split` in a table"
-    )
 
 
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:
@@ -295,19 +240,7 @@ def split_of(name: str) -> int:
 
 
 def make_several(index: pd.DataFrame, source: Source, count: int, folds: bool = False) -> list[pd.DataFrame]:
-    """The splits of a packed dataset, each as `dml.data.splits.make` returns it.
-
-    Parameters
-    ----------
-    index : the packed index.
-    count : how many, at least 2.
-    folds : cross-validation over all classes.
-
-    Raises
-    ------
-    ValueError : queries and galleries or splits that seeds select, which decide what is tested; too few classes; and
-        as `dml.data.splits.make`.
-    """
+    """The splits of a packed dataset, each as `dml.data.splits.make` returns it. Raises ValueError."""
     own = make(index, source)
     roles = own["final"].to_numpy().astype(str)
     refused = sorted(set(roles) - TAKES)

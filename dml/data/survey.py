@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import ProgressLine, alike_names, corrupt_error, list_images, lost_classes, ordered
+from dml.data.packing.listing import ProgressLine, corrupt_error, list_images, lost_classes, ordered
 from dml.data.sources import left_out
 from dml.protocols import Source, VectorSource
 
@@ -58,11 +58,6 @@ class Survey:
         return lost_classes(self.index, self.corrupt)
 
     @property
-    def alike(self) -> str:
-        """What to say of class names that differ only in spaces, case or Unicode form; "" if there are none."""
-        return alike_names(self.index)
-
-    @property
     def side(self) -> int:
         """Median of the shorter sides of the images, in pixels."""
         return int(np.median(self.index.loc[self.index["height"] > 0, ["height", "width"]].min(axis=1)))
@@ -91,19 +86,7 @@ class Survey:
 def survey(
     source: Source, raw: Path, workers: int | None = None, report: Callable[[str], None] = lambda line: None
 ) -> Survey:
-    """Read every image of a source once.
-
-    Parameters
-    ----------
-    raw : the source's raw folder.
-    workers : threads; None: one per core.
-    report : called with lines about the progress.
-
-    Raises
-    ------
-    DataError : there are no images, or they cannot be listed.
-    ValueError : the classes cannot be split, such as with fewer than 2 training classes.
-    """
+    """Read every image of a source once. Raises DataError, ValueError."""
     workers = workers or os.cpu_count() or 1
     listing = list_images(source, raw, workers, report)
     progress = ProgressLine(f"reading {source.name}", len(listing.index), report)

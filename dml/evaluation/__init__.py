@@ -12,7 +12,7 @@ from dml.evaluation._evaluate import Scores, evaluate, metric_of, per_class
 from dml.evaluation._search import augmented
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import embed, embed_images, joined, of_views
-from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
+from dml.evaluation.metrics import check_metric, metric_names, metric_part
 
 __all__ = [
     "Scores",

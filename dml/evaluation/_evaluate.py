@@ -15,7 +15,7 @@ from dml import discovery
 from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import kmeans
-from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
+from dml.evaluation.metrics import check_metric, metric_part
 from dml.evaluation.ranking import Neighbours, Relevance
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 from dml.tables import host_array
@@ -50,29 +50,10 @@ def per_class(per_query: pd.DataFrame) -> pd.DataFrame:
 
 
 class Retrieval:
-    """Queries and a gallery among the embeddings, and what is relevant at each level.
-
-    Parameters
-    ----------
-    vectors : n embeddings.
-    levels : labels of each level as codes from 0, int64 (n,).
-    queries, gallery : bool (n,) or None for all.
-    cameras : integers (n,) or None; negative ones are unknown.
-    backend : of the search.
-
-    Raises
-    ------
-    ValueError : masks or cameras of another type or shape, or a mask without rows.
-    """
+    """Queries and a gallery among n embeddings, and what is relevant at each level of label codes int64 (n,)."""
 
     def __init__(
-        self,
-        vectors: Vectors,
-        levels: Mapping[str, np.ndarray],
-        queries: Any,
-        gallery: Any,
-        cameras: Any,
-        backend: str,
+        self, vectors: Vectors, levels: Mapping[str, np.ndarray], queries: Any, gallery: Any, cameras: Any, backend: str
     ) -> None:
         n = len(vectors)
         self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")
@@ -174,10 +155,7 @@ def pair_counts(
 
 
 def _points(vectors: Vectors) -> Tensor:
-    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows.
-
-    They are scaled by a power of two, which leaves the steps of distance as they are.
-    """
+    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows."""
     points = vectors.double(slice(None))  # maybe the caller's own memory
     points = points * 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
     return points.sub_(points.mean(0))
@@ -288,7 +266,7 @@ def metric_of(name: str, options: Mapping[str, Any]) -> Any:
     """The part of a metric, constructed with those of the options that it takes."""
     check_metric(name)
     stem, settings = metric_part(name)
-    part = discovery.find(PACKAGE, stem)
+    part = discovery.find("dml.evaluation.metrics", stem)
     return part(**settings, **discovery.accepted(part, options))
 
 

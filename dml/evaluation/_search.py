@@ -1,14 +1,4 @@
-"""The k nearest by float32 arithmetic: faiss and torch behind one function. Neither needs an N x N matrix.
-
-Embeddings moved towards their neighbours: free, but it needs the whole gallery, and changes with it.
-
-Database augmentation (Turcot and Lowe 2009; weights of Arandjelovic and Zisserman 2012) with the weights of alpha query
-expansion (Radenovic et al. 2019, Fine-tuning CNN image retrieval with no human annotation, sec. 3.2):
-
-    y_i  =  unit( x_i + sum_{j in the k nearest of i} max(0, x_i . x_j)^alpha x_j )
-
-Every image of a set is a query and in the gallery here, so both are the same step.
-"""
+"""The k nearest by float32 arithmetic, by faiss or torch, without an N x N matrix; embeddings moved towards them."""
 
 from __future__ import annotations
 
@@ -35,12 +25,7 @@ def has_faiss() -> bool:
 
 
 def choose(backend: str, device: torch.device, k: int = 1) -> str:
-    """The backend to use: for `auto` faiss on a CPU if it is installed and `k` is not too large, else torch.
-
-    Raises
-    ------
-    ValueError : an unknown backend, or `faiss` if it is not installed.
-    """
+    """The backend to use: for `auto` faiss on a CPU if it is installed and `k` is not too large, else torch."""
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
     if backend == "faiss" and not has_faiss():
@@ -51,13 +36,7 @@ def choose(backend: str, device: torch.device, k: int = 1) -> str:
 
 
 def search(gallery: Tensor, squares: Tensor, backend: str, unit: bool = False) -> Search:
-    """A search over `gallery`, float32 (m, D), whose squared norms are `squares` (m,). Nothing is copied.
-
-    Parameters
-    ----------
-    backend : `faiss` or `torch` (see `choose`).
-    unit : the gallery's vectors have unit length; faiss then compares inner products, which is faster.
-    """
+    """A search over `gallery`, float32 (m, D), whose squared norms are `squares` (m,). Nothing is copied."""
     return _faiss(gallery, unit) if backend == "faiss" else _torch(gallery, squares)
 
 
@@ -106,14 +85,8 @@ def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
 def augmented(embeddings: Tensor | np.ndarray, neighbors: int = 5, alpha: float = 3.0) -> Tensor:
     """Embeddings float (n, D) -> unit vectors float32 (n, D), each moved towards its nearest neighbours.
 
-    Parameters
-    ----------
-    neighbors : k; at most n - 1 are used.
-    alpha : of the weights; 0: all neighbours count as much as the embedding itself.
-
-    Raises
-    ------
-    ValueError : fewer than one neighbour, or a negative alpha.
+    `neighbors`: k; at most n - 1 are used. `alpha`: of the weights; 0: all neighbours count as much as the embedding
+    itself. Raises ValueError: fewer than one neighbour, or a negative alpha.
     """
     if neighbors < 1 or alpha < 0:
         raise ValueError(f"expected neighbors >= 1 and alpha >= 0, got {neighbors} and {alpha}")

@@ -1,7 +1,6 @@
 """The embeddings as all of the evaluation uses them: checked, on one device, in two precisions.
 
-Searches and clusterings run over `working`: float32, of unit length or centred. `exact` decides near ties: float64
-distances of the vectors as given, so that duplicates tie to the last bit.
+Searches and clusterings run over `working`: float32, of unit length or centred. `exact` decides near ties.
 """
 
 from __future__ import annotations
@@ -91,19 +90,11 @@ class Vectors:
 
     @cached_property
     def tolerance(self) -> float:
-        """Two squared distances of `working` that differ by more than this are in the true order.
-
-        A float32 product of D terms has an error of about sqrt(D) units of rounding. The tolerance is four times that,
-        for both distances.
-        """
+        """Two squared distances of `working` that differ by more than this are in the true order."""
         return self._unit * max(float(self.squares.max()), 1e-30)
 
     def tolerance_within(self, rows: Tensor, reach: Tensor) -> Tensor:
-        """The tolerance (b, 1) for vectors within squared distances `reach` (b,) of `rows`, int64 (b,).
-
-        A vector more than twice as long as any within reach is farther away whatever the rounding. So one long vector
-        among short ones does not raise the tolerance for their neighbours.
-        """
+        """The tolerance (b, 1) for vectors within squared distances `reach` (b,) of `rows`, int64 (b,)."""
         within = 8 * (self.squares[rows] + reach.clamp(min=0))
         return (self._unit * within).clamp(max=self.tolerance)[:, None]
 
@@ -150,12 +141,7 @@ def _floats(embeddings: Any) -> Tensor:
 
 
 def codes(labels: Any, n: int, what: str) -> np.ndarray:
-    """Labels as consecutive codes from 0, int64 (n,). `what` begins the error message.
-
-    Raises
-    ------
-    ValueError : not n integers.
-    """
+    """Labels as consecutive codes from 0, int64 (n,). `what` begins the error message. Raises ValueError."""
     array = host_array(labels, what)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(f"{what}: expected integers ({n},), got {array.dtype} {array.shape}")

@@ -40,12 +40,7 @@ def mutual_information(table: Contingency) -> float:
 
 
 def mean_entropy(first: float, second: float, average: str) -> float:
-    """The mean of two entropies, by which mutual information is normalised.
-
-    Raises
-    ------
-    ValueError : `average` is neither `arithmetic` nor `geometric`.
-    """
+    """The mean of two entropies, by which mutual information is normalised. Raises ValueError."""
     if average == "arithmetic":
         return (first + second) / 2
     if average == "geometric":
@@ -54,12 +49,7 @@ def mean_entropy(first: float, second: float, average: str) -> float:
 
 
 class SharedInformation(ABC):
-    """A score of a clustering into as many clusters as classes.
-
-    Parameters
-    ----------
-    average : `arithmetic` or `geometric`, the mean of the two entropies.
-    """
+    """A score of a clustering into as many clusters as classes."""
 
     own_clusters: ClassVar[bool] = False
 

@@ -1,9 +1,6 @@
-"""Embeddings of a data set, computed batch by batch, of one view of each image or of two.
+"""Embeddings of a data set, computed batch by batch, of one view of each image or of two (`views: mirror`).
 
-With `views: mirror`, x the image, x' its mirror image and f(x) / |f(x)| = u(x), the embedding is the unit vector along
-u(x) + u(x'), which does not depend on the way that an image faces. Heads in closed form are fitted to the images as
-they are, whatever the views: with their mirror images as further rows a pilot scored the same, and each fit would embed
-twice as many.
+Of two, it is the unit vector along the sum of both unit vectors, whichever way an image faces.
 """
 
 from __future__ import annotations

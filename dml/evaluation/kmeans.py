@@ -1,22 +1,13 @@
-"""k-means over embeddings. With normalised embeddings the clustering is spherical: centres are normalised too.
-
-The greedy choice of centres among candidates drawn by their distance to the centres so far.
-
-The distances are one matrix product on the device. The choices are thousands of short steps: NumPy does them with less
-overhead than torch, and on one thread, so that they do not wait for busy cores.
-
-Centres for k-means: greedy k-means++ for the start, and the exchange of misplaced centres.
+"""k-means over embeddings: greedy k-means++, Lloyd's iterations, and the exchange of misplaced centres.
 
 k-means++ (Arthur & Vassilvitskii 2007, https://dl.acm.org/doi/10.5555/1283383.1283494) draws each new centre with
-a probability proportional to D², a point's squared distance to the nearest centre so far. The greedy variant draws
+a probability proportional to D², a point's squared distance to the nearest centre so far; the greedy variant draws
 several candidates and keeps the one that lowers the sum of D² most. Two changes make it affordable for 11,316 clusters:
 
-- Centres are chosen in batches of a quarter of those so far, so that distances are matrix products. All candidates of
-  a batch are drawn with the same probabilities; each choice takes account of the earlier ones.
+- Centres are chosen in batches of a quarter of those so far, so that distances are matrix products.
 - The first centres have one candidate each and the last eight, since late centres are the likely ones to be misplaced.
 
-The start costs as much as 2.5 comparisons of all points with all centres. Lloyd's iterations cannot move a centre to
-a distant cluster, so `exchange` does: it replaces centres that are hardly needed (two in one cluster) by candidates.
+Lloyd's iterations cannot move a centre to a distant cluster, so `exchange` replaces centres that are hardly needed.
 """
 
 from __future__ import annotations
@@ -43,15 +34,7 @@ def squared_norms(points: Tensor) -> Tensor:
 
 
 class Placement:
-    """Points and their squared distances D² to the nearest of the centres so far.
-
-    Parameters
-    ----------
-    points : float32 (n, D).
-    draw : a generator on the CPU.
-    nearest : D², float32 (n,); changed in place.
-    place : rows, int64 (c,) -> the candidates at these points, float32 (c, D); None: the points themselves.
-    """
+    """Points (n, D) and their squared distances D² (n,) to the nearest of the centres so far, changed in place."""
 
     def __init__(
         self,
@@ -68,16 +51,9 @@ class Placement:
     def choose(
         self, candidates: int, count: int, costs: Sequence[float], owner: np.ndarray | None = None, label: int = 0
     ) -> list[int]:
-        """Draw candidates, and greedily choose up to `count` of them that lower the sum of D² most.
+        """Draw candidates, and choose up to `count` rows that lower the sum of D² most, the j-th by more than its cost.
 
-        Parameters
-        ----------
-        costs : the j-th is chosen only if it lowers the sum by more than the j-th cost, if there is one.
-        owner : int64 (n,); points that are nearest to the j-th get the value `label + j`.
-
-        Returns
-        -------
-        Rows of the points.
+        Points that are nearest to the j-th get the value `label + j` in `owner`, int64 (n,).
         """
         rows = self._candidates(candidates)
         lower, sums = self._lowered(rows)
@@ -156,17 +132,7 @@ def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
 
 
 def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> int:
-    """Replace centres if that lowers the cost. Returns how many were replaced.
-
-    The candidates for new centres are points drawn by their distance to the nearest centre, moved towards it.
-
-    Parameters
-    ----------
-    points : float32 (n, D).
-    centres : float32 (k, D), changed in place.
-    found, distances : int64 and float32 (n, 2), the two nearest centres of each point and their squared distances.
-    draw : a generator on the CPU.
-    """
+    """Replace centres (k, D) in place if that lowers the cost; how many. `found`, `distances` (n, 2): nearest."""
     removable, costs = _removable(found.cpu().numpy(), distances.cpu().numpy(), len(centres))
     before = centres.clone()
 
@@ -189,10 +155,7 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
 
 
 def _removable(found: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor, list[float]]:
-    """Centres that may be removed together, int64 (r,), cheapest first, and the cost of removing each.
-
-    The cost is what its points lose if they go to their second nearest centre, which must not be removed as well.
-    """
+    """Centres that may be removed together, int64 (r,), cheapest first, and the cost of removing each."""
     own, second = found[:, 0], found[:, 1]
     cost = np.bincount(own, weights=np.maximum(distances[:, 1] - distances[:, 0], 0), minlength=k)
     second = second[np.argsort(own, kind="stable")]
@@ -216,15 +179,7 @@ WORTHWHILE = 0.005  # as long as each replaces this share of them
 
 @without_autocast
 def kmeans(vectors: Vectors, k: int, *, seed: int = 0, backend: str = "auto") -> np.ndarray:
-    """Cluster the rows of `vectors` and return the cluster of each, int64 (n,), in 0..k-1.
-
-    All points train the clustering. A cluster that becomes empty takes half of a large one. With at least as many
-    clusters as points, each point is its own cluster.
-
-    Raises
-    ------
-    ValueError : k below 1, or an unknown backend.
-    """
+    """Cluster the rows of `vectors` and return the cluster of each, int64 (n,), in 0..k-1. Raises ValueError."""
     if k < 1:
         raise ValueError(f"k-means: expected k >= 1, got {k}")
     if k >= len(vectors):
@@ -276,10 +231,7 @@ Find = Callable[[Tensor, Tensor, int], Nearest]  # rows of the points, centres, 
 
 
 def _update(before: Nearest, centres: Tensor, moved: Tensor, count: int, find: Find) -> Nearest:
-    """The `count` nearest centres of each point after those moved that `moved`, bool (k,), marks.
-
-    A point whose nearest centres did not move is compared only with those that did.
-    """
+    """The `count` nearest centres of each point after those moved that `moved`, bool (k,), marks."""
     some = moved.nonzero()[:, 0]
     found, distances = before.found[:, :count].clone(), before.distances[:, :count].clone()
     lost = moved[found].any(1)
@@ -302,11 +254,7 @@ class Points(NamedTuple):
 
 
 def _points(vectors: Vectors) -> Points:
-    """The points, divided by a power of two if float32 cannot represent their squares.
-
-    Float32 products cannot tell nearly equal directions apart. They are clustered as points around their mean: the
-    sphere is flat there.
-    """
+    """The points, divided by a power of two if float32 cannot represent their squares."""
     points, spherical = vectors.working, vectors.normalize
     if spherical and 1 - float(vectors.mean.square().sum()) < COLLAPSED:
         points, spherical = vectors.centred(), False

@@ -16,9 +16,7 @@ from dml.protocols import Filter
 def build(name: str, /, **settings: Any) -> Filter:
     """A filter by its name here (`"prism"`), or by a dotted path to a class of another package.
 
-    Raises
-    ------
-    ValueError : an unknown filter, an unknown setting or an invalid value.
+    Raises ValueError: an unknown filter, an unknown setting or an invalid value.
     """
     return discovery.build("dml.filters", name, **settings)
 
@@ -26,17 +24,7 @@ def build(name: str, /, **settings: Any) -> Filter:
 def build_for(
     name: str, settings: Mapping[str, Any], *, num_classes: int | None = None, embedding_size: int | None = None
 ) -> Filter:
-    """A filter with `settings`, and with those values that its constructor names and `settings` does not set.
-
-    Parameters
-    ----------
-    num_classes : observed labels are 0 .. num_classes - 1; None: not known.
-    embedding_size : D; None: not known.
-
-    Raises
-    ------
-    ValueError : as for `build`.
-    """
+    """A filter with `settings`, and those of the other values that its constructor names, unless set."""
     known = {"num_classes": num_classes, "embedding_size": embedding_size}
     offered = {key: value for key, value in known.items() if value is not None}
     part = discovery.find("dml.filters", name)

@@ -1,43 +1,27 @@
 """What PRISM and its variant for more noise share: P_clean from scores against all classes, and what is kept.
 
-A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and
-
-    P_clean(v) = exp(score_y) / sum_k exp(score_k)
-
-over the classes that the memory holds. A sample of another class counts as clean: it is kept, with P_clean = 1. During
-the warm-up every sample is kept and remembered, and no quantile is recorded, since a new network's are another's.
-
-Smooth top-R: the samples of a batch whose probability of being clean is above a running quantile.
-
-Liu et al., "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021, section 3.3: the
-threshold is the mean of the R-th quantiles of the last tau batches, this one included.
+A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and over the classes that the
+memory holds P_clean(v) = exp(score_y) / sum_k exp(score_k), or 1 for a sample of another class. In the warm-up every
+sample is kept and remembered. The threshold: Liu et al., "Noise-resistant deep metric learning with ranking-based
+instance selection", CVPR 2021, section 3.3, smooth top-R.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from dml.settings import check_count
 from dml.tensors import Ring, checked_labels, directions, may_look
 
 
 def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, classes: int | None = None) -> Tensor:
-    """Labels int64 (N,) on the embeddings' device. Only a CPU's values are looked at.
-
-    Parameters
-    ----------
-    embeddings : float (N, D). labels : int (N,).
-    size, classes : D and K; None: any.
-
-    Raises
-    ------
-    ValueError : no samples, other types or shapes, or labels that are not from 0 to K - 1.
-    """
+    """Labels int64 (N,) on the device of embeddings (N, D). Only a CPU's values are looked at. Raises ValueError."""
     codes = checked_labels(embeddings, labels, "filter: ")
     shape = tuple(embeddings.shape)
     if size is not None and shape[1] != size:
@@ -53,31 +37,11 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
     return codes
 
 
-def check_counts(low: int, **values: Any) -> None:
-    """Raise a ValueError unless settings are whole numbers, at least `low`."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-            raise ValueError(f"{name}: expected a whole number, at least {low}; got {value!r}")
-
-
 ALL = slice(None)
 
 
 class ClassMemory(Ring):
-    """The latest samples, and the sum and number of each class's.
-
-    Sums are in float64, so that adding and removing samples for millions of steps leaves no error.
-
-    Parameters
-    ----------
-    classes : K; labels are 0 .. K - 1.
-    size : D, of the embeddings.
-    entries : M, samples that the memory holds.
-
-    Attributes
-    ----------
-    sums : float64 (K, D). counts : int64 (K,), 0 for a class that the memory does not hold.
-    """
+    """The latest samples, and the sum (float64, exact for millions of steps) and number of each class's."""
 
     sums: Tensor
     counts: Tensor
@@ -88,16 +52,7 @@ class ClassMemory(Ring):
         self.register_buffer("counts", torch.zeros(classes, dtype=torch.int64))
 
     def add(self, embeddings: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        """Remember a batch's kept samples.
-
-        Parameters
-        ----------
-        embeddings : float32 (N, D). labels : int64 (N,). kept : bool (N,).
-
-        Returns
-        -------
-        int64 (2 N,) : the classes whose sums may have changed, some of them several times.
-        """
+        """Remember a batch's kept samples. Returns the classes whose sums may have changed, int64 (2 N,)."""
         place, kept = self.places(kept)
         removed = torch.where(kept, self.labels[place], -1)
         gone, came = (removed >= 0).to(torch.int64), kept.to(torch.int64)
@@ -123,91 +78,60 @@ def quantile(values: Tensor, share: float) -> Tensor:
     return torch.lerp(ordered[low], ordered[min(low + 1, len(values) - 1)], place - low)
 
 
-class SmoothTopR(nn.Module):
-    """The running threshold.
-
-    Parameters
-    ----------
-    rate : R, the share that a batch's quantile leaves out. At 0 every sample is kept.
-    window : tau, batches whose quantiles are averaged.
-    """
-
-    quantiles: Tensor
-
-    def __init__(self, rate: float, window: int):
-        super().__init__()
-        self.rate, self.window, self._batches = rate, window, 0
-        self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
-
-    def forward(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (N,) of being clean -> bool (N,): those above the threshold.
-
-        If none is above it, the batch's own quantile decides, and a sample at the quantile is kept.
-        """
-        if self.rate == 0:
-            return torch.ones_like(probabilities, dtype=torch.bool)
-        values = probabilities.double()
-        own = quantile(values, self.rate)
-        self.quantiles[self._batches % self.window] = own
-        self._batches += 1
-        threshold = self.quantiles[: self._batches].mean()
-        above = values > threshold
-        return torch.where(above.any(), above, values >= own)
-
-    def get_extra_state(self) -> dict[str, Any]:
-        """How many batches came so far."""
-        return {"batches": self._batches}
-
-    def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
-        self._batches = state["batches"]
-
-
-Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""
-
-
 class Selection(nn.Module):
-    """P_clean by classes' memories, and the samples above its running quantile.
+    """Keeps the samples that are most probably clean, by what `fit` says of the memory of each class.
 
     Parameters
     ----------
-    fit : from the means of classes to their scores.
-    num_classes, embedding_size : K and D.
-    rate : the assumed share of wrong labels, 0 <= rate < 1.
+    num_classes, embedding_size : K and D; a trial fills them in.
+    rate : R, the assumed share of wrong labels; a study fills in its own rate unless it sets one. At 0 all are kept.
     memory : entries of the memory.
     window : batches whose quantiles are averaged.
     warm_up : steps that keep every sample.
 
-    Raises
-    ------
-    ValueError : a setting that is out of range.
+    Attributes
+    ----------
+    stats : of the last call: `kept_share`, 0-d.
     """
 
+    least: ClassVar[int] = 1  # dimensions of the embeddings
     scale: Tensor
     offset: Tensor
+    quantiles: Tensor
+    memory: ClassMemory
+    _rate: float
+    _warm_up: int
+    _steps: int
 
     def __init__(
-        self, fit: Fit, num_classes: int, embedding_size: int, rate: float, memory: int, window: int, warm_up: int
+        self,
+        num_classes: int,
+        embedding_size: int,
+        rate: float,
+        memory: int = 9_500,
+        window: int = 30,
+        warm_up: int = 100,
     ):
         super().__init__()
-        _check_rate(rate)
-        check_counts(1, num_classes=num_classes, embedding_size=embedding_size, memory=memory, window=window)
-        check_counts(0, warm_up=warm_up)
-        self._fit, self._warm_up, self._steps = fit, warm_up, 0
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
+            raise ValueError(f"rate: expected the share of wrong labels, 0 <= rate < 1; got {rate!r}")
+        given = {"num_classes": num_classes, "embedding_size": embedding_size, "memory": memory, "window": window}
+        for name, value in given.items():
+            check_count(name, value, self.least if name == "embedding_size" else 1)
+        self._rate, self._warm_up, self._steps = float(rate), check_count("warm_up", warm_up, 0), 0
         self.memory = ClassMemory(num_classes, embedding_size, memory)
-        self.threshold = SmoothTopR(float(rate), window)
+        self.stats: dict[str, Tensor] = {}
+        self.register_buffer("quantiles", torch.zeros(window, dtype=torch.float64))
         self.register_buffer("scale", torch.zeros(num_classes, embedding_size))
         self.register_buffer("offset", torch.full((num_classes,), -torch.inf))  # of a class without a memory
 
+    @abstractmethod
+    def fit(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""
+
     @torch.no_grad()
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite.
-
-        Raises
-        ------
-        ValueError : no samples, another D, or labels that are not from 0 to K - 1 (on a CPU: a GPU is not asked).
-        """
+        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite."""
         labels = checked_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
         with torch.autocast(embeddings.device.type, enabled=False):
             unit = directions(embeddings.detach().float())
@@ -216,16 +140,27 @@ class Selection(nn.Module):
             if self._steps < self._warm_up:
                 kept = finite
             else:
-                kept = self.threshold(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
+                kept = self._above(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
                 kept = kept & finite
             self._steps += 1
             changed: Tensor | slice = self.memory.add(unit, labels, kept)
             if 2 * len(labels) >= len(self.scale):
                 changed = ALL  # fewer rows
-            scale, offset = self._fit(self.memory.means(changed))
+            scale, offset = self.fit(self.memory.means(changed))
             self.scale[changed] = scale.float()  # a class that comes several times gets equal rows
             self.offset[changed] = torch.where(self.memory.counts[changed] > 0, offset, -torch.inf).float()
+        self.stats = {"kept_share": kept.double().mean()}
         return kept
+
+    def _above(self, probabilities: Tensor) -> Tensor:
+        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or else not below the batch's own."""
+        if self._rate == 0:
+            return torch.ones_like(probabilities, dtype=torch.bool)
+        values, batch = probabilities.double(), self._steps - self._warm_up
+        own = quantile(values, self._rate)
+        self.quantiles[batch % len(self.quantiles)] = own
+        above = values > self.quantiles[: batch + 1].mean()
+        return torch.where(above.any(), above, values >= own)
 
     def probabilities(self, unit: Tensor, labels: Tensor) -> Tensor:
         """P_clean (N,) of unit embeddings float32 (N, D) with labels int64 (N,); 1 without a memory of the class."""
@@ -240,8 +175,3 @@ class Selection(nn.Module):
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Continue where `state` was taken."""
         self._steps = state["steps"]
-
-
-def _check_rate(rate: Any) -> None:
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
-        raise ValueError(f"rate: expected the share of wrong labels, 0 <= rate < 1; got {rate!r}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.filters._selection import checked_batch
-from dml.types import Space
 
 
 class None_(nn.Module):
     """Keeps every sample."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __init__(self) -> None:
         super().__init__()

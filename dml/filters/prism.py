@@ -7,35 +7,19 @@ recent kept samples. Samples with P_clean above the mean of the last `window` ba
 
 Liu, Yu, Qin, Khan, Loy, "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021
 (arXiv 2103.16047), sections 3.2 and 3.3. `_selection.py` says what happens to classes without a memory.
-
-Search space: the rates of the paper's noise are 0.1, 0.2 and 0.5; a little beyond on both sides. It has no default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.filters._selection import Selection
-from dml.types import Space, Uniform
 
 
-class Prism(nn.Module):
-    """Keeps the samples that are most probably clean.
-
-    Parameters
-    ----------
-    num_classes, embedding_size : K and D; a trial fills them in.
-    rate : R, the assumed share of wrong labels; a study fills in its own rate unless it sets one.
-    memory : entries of the memory.
-    window : batches whose quantiles are averaged.
-    warm_up : steps that keep every sample.
-
-    Attributes
-    ----------
-    stats : of the last call: `kept_share`, 0-d.
+class Prism(Selection):
+    """Keeps the samples that are most probably clean. Parameters: see `Selection`.
 
     Example
     -------
@@ -44,27 +28,7 @@ class Prism(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"rate": Uniform(0.05, 0.6)}
 
-    def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        rate: float,
-        memory: int = 9_500,
-        window: int = 30,
-        warm_up: int = 100,
-    ):
-        super().__init__()
-        self.selection = Selection(_fit, num_classes, embedding_size, rate, memory, window, warm_up)
-        self.stats: dict[str, Tensor] = {}
-
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part."""
-        kept = self.selection(embeddings, labels)
-        self.stats = {"kept_share": kept.double().mean()}
-        return kept
-
-
-def _fit(means: Tensor) -> tuple[Tensor, Tensor]:
-    return means, means.new_zeros(len(means))
+    def fit(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """The means, and 0."""
+        return means, means.new_zeros(len(means))

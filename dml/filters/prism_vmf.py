@@ -12,8 +12,6 @@ concentration: Banerjee et al., "Clustering on the unit hypersphere using von Mi
 section 4.4. Deviation: r counts as at most `LONGEST`, since a class with one sample in the memory has r = 1 and an
 infinite concentration.
 
-Search space: the rate as for `prism`, and on to 0.8, as it is made for noise above one half. It has no default.
-
 The logarithm of the modified Bessel function of the first kind, for any order from 0 and any positive argument.
 
 Debye's expansion, uniform in the argument (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative
@@ -24,14 +22,12 @@ stable in this direction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.filters._selection import Selection
-from dml.types import Space, Uniform
 
 LEAST = 24  # order from which the expansion is used
 # Coefficients of u_k(t) / t^k in t^2, from u_0 on: DLMF 10.41.10.
@@ -40,13 +36,7 @@ DEBYE = (
     (3 / 24, -5 / 24),
     (81 / 1152, -462 / 1152, 385 / 1152),
     (30375 / 414720, -369603 / 414720, 765765 / 414720, -425425 / 414720),
-    (
-        4465125 / 39813120,
-        -94121676 / 39813120,
-        349922430 / 39813120,
-        -446185740 / 39813120,
-        185910725 / 39813120,
-    ),
+    (4465125 / 39813120, -94121676 / 39813120, 349922430 / 39813120, -446185740 / 39813120, 185910725 / 39813120),
 )
 
 
@@ -79,54 +69,19 @@ LONGEST = 0.99
 SHORTEST = 1e-4  # a mean of length 0 has no direction, and the distribution is then nearly uniform
 
 
-class PrismVmf(nn.Module):
-    """Keeps the samples that are most probably clean, by a distribution of each class.
-
-    Parameters
-    ----------
-    num_classes, embedding_size : K and D, D at least 2; a trial fills them in.
-    rate : R, the assumed share of wrong labels; a study fills in its own rate unless it sets one.
-    memory : entries of the memory.
-    window : batches whose quantiles are averaged.
-    warm_up : steps that keep every sample.
-
-    Attributes
-    ----------
-    stats : of the last call: `kept_share`, 0-d.
-    """
+class PrismVmf(Selection):
+    """Keeps the samples that are most probably clean, by a distribution of each class. Parameters: see `Selection`."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"rate": Uniform(0.05, 0.8)}
+    least: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        rate: float,
-        memory: int = 9_500,
-        window: int = 30,
-        warm_up: int = 100,
-    ):
-        super().__init__()
-        if embedding_size < 2:
-            raise ValueError(f"embedding_size: expected at least 2 dimensions; got {embedding_size!r}")
-        self.selection = Selection(_fit, num_classes, embedding_size, rate, memory, window, warm_up)
-        self.stats: dict[str, Tensor] = {}
-
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part."""
-        kept = self.selection(embeddings, labels)
-        self.stats = {"kept_share": kept.double().mean()}
-        return kept
-
-
-def _fit(means: Tensor) -> tuple[Tensor, Tensor]:
-    """Means (n, D) -> kappa mu (n, D) and log c_D(kappa) (n,)."""
-    dimension = means.shape[1]
-    length = means.norm(dim=1, keepdim=True)
-    r = length.clamp(SHORTEST, LONGEST)
-    kappa = r * (dimension - r**2) / (1 - r**2)
-    direction = means / length.clamp_min(SHORTEST)
-    order, single = dimension / 2 - 1, kappa[:, 0]
-    constant = order * single.log() - log_bessel(order, single) - dimension / 2 * math.log(2 * math.pi)
-    return kappa * direction, constant
+    def fit(self, means: Tensor) -> tuple[Tensor, Tensor]:
+        """Means (n, D), D at least 2 -> kappa mu (n, D) and log c_D(kappa) (n,)."""
+        dimension = means.shape[1]
+        length = means.norm(dim=1, keepdim=True)
+        r = length.clamp(SHORTEST, LONGEST)
+        kappa = r * (dimension - r**2) / (1 - r**2)
+        direction = means / length.clamp_min(SHORTEST)
+        order, single = dimension / 2 - 1, kappa[:, 0]
+        constant = order * single.log() - log_bessel(order, single) - dimension / 2 * math.log(2 * math.pi)
+        return kappa * direction, constant

@@ -9,23 +9,19 @@ Deng, Guo, Liu, Gong, Zafeiriou, "Sub-center ArcFace: boosting face recognition 
 ECCV 2020, section 3.4: samples of non-dominant centres and those beyond 75 degrees are dropped. Deviations: the paper
 counts once, after a whole training, and trains again with one centre; here batches are counted as they come, each
 weighs `FADING` times as much as its class's next one, and nothing is dropped in the first `warm_up` steps.
-
-Search space: the angle around the paper's 75 degrees.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dml.filters._selection import check_counts, checked_batch
-from dml.settings import check_above, check_within
+from dml.filters._selection import checked_batch
+from dml.settings import check_above, check_count, check_within
 from dml.tensors import directions
-from dml.types import Space, Uniform
 
 FADING = 0.9
 
@@ -51,24 +47,21 @@ class SubCenters(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"angle": Uniform(60, 90)}
     counts: Tensor
 
     def __init__(self, angle: float = 75.0, warm_up: int = 100):
         super().__init__()
         check_above("angle", angle, 0)
         check_within("angle", angle, 0, 180)
-        check_counts(0, warm_up=warm_up)
-        self._least, self._warm_up, self._steps = math.cos(math.radians(angle)), warm_up, 0
+        self._least, self._warm_up = math.cos(math.radians(angle)), check_count("warm_up", warm_up, 0)
+        self._steps = 0
         self._centers: list[Tensor] = []  # the loss's parameter, which is not part of this state
         self.stats: dict[str, Tensor] = {}
 
     def watch(self, loss: Any) -> None:
         """Take the centres of a loss, as they are at each step.
 
-        Raises
-        ------
-        ValueError : it has not several centres for each class.
+        Raises ValueError: it has not several centres for each class.
         """
         centers = getattr(loss, "proxies", None)
         if centers is None or centers.ndim != 3:
@@ -83,9 +76,7 @@ class SubCenters(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part.
 
-        Raises
-        ------
-        ValueError : another batch than the loss takes, or no loss is watched.
+        Raises ValueError: another batch than the loss takes, or no loss is watched.
         """
         if not self._centers:
             raise ValueError("filter 'sub_centers': expected `watch(loss)` before the first batch")

@@ -49,18 +49,9 @@ from dml.types import Space
 
 
 class ForeignLoss(nn.Module):
-    """Calls `loss(embeddings, labels, tuples)`.
+    """Calls a loss as those of pytorch-metric-learning are called: embeddings (N, D), labels (N,), and None or tensors.
 
-    Parameters
-    ----------
-    loss : called as the losses of pytorch-metric-learning are: embeddings (N, D), labels (N,), and None, three tensors
-        (a, p, n) or four (a, p, a, n). If it is an `nn.Module`, its parameters are parameters here.
-
-    Attributes
-    ----------
-    uses_tuples, search_space, mining : the loss's own if it has them, else True, {} and {}.
-    takes_padding : False, so that miners list triples only.
-    stats : of the last call; the loss's own if it has them.
+    Its parameters are parameters here, and `uses_tuples`, `search_space`, `mining` and `stats` its own if it has them.
     """
 
     version: ClassVar[int] = 1
@@ -85,15 +76,10 @@ class ForeignLoss(nn.Module):
 def build(name: str, /, **settings: Any) -> Loss:
     """A loss by its name here (`"margin"`), or by a dotted path (`"pytorch_metric_learning.losses.CircleLoss"`).
 
-    Parameters
-    ----------
-    name : one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
-        class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
-    settings : the loss's own settings; its file lists them.
-
-    Raises
-    ------
-    ValueError : an unknown loss, an unknown setting or an invalid value; or a loss of `dml` that lacks members.
+    `name`: one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
+    class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
+    `settings`: the loss's own settings; its file lists them. Raises ValueError: an unknown loss, an unknown setting or
+    an invalid value; or a loss of `dml` that lacks members.
     """
     loss = discovery.build("dml.losses", name, **settings)
     if isinstance(loss, Loss):
@@ -107,9 +93,7 @@ def build(name: str, /, **settings: Any) -> Loss:
 def closed_form_of(name: str) -> str | None:
     """The projection in closed form that a loss stands for (`dml.training.closed_form.KINDS`); None: it is trained.
 
-    Raises
-    ------
-    ValueError : an unknown loss.
+    Raises ValueError: an unknown loss.
     """
     return getattr(discovery.find("dml.losses", name), "closed_form", None)
 
@@ -117,9 +101,7 @@ def closed_form_of(name: str) -> str | None:
 def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
     """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
 
-    Raises
-    ------
-    ValueError : an unknown loss.
+    Raises ValueError: an unknown loss.
     """
     part = discovery.find("dml.losses", name)
     if issubclass(part, Composite):
@@ -139,18 +121,9 @@ def build_for(
     embedding_size: int | None = None,
     normalize: bool | None = None,
 ) -> Loss:
-    """A loss with `settings`, and with those values that its constructor takes and `settings` does not set.
+    """A loss with `settings`, and those of the other values that its constructor takes and `settings` does not set.
 
-    Parameters
-    ----------
-    name : as for `build`.
-    num_classes : training labels are 0 .. num_classes - 1; None: not known.
-    embedding_size : D; None: not known.
-    normalize : whether the trial's embeddings are L2-normalised; None: the loss's default.
-
-    Raises
-    ------
-    ValueError : as for `build`.
+    Labels are 0 .. num_classes - 1, embeddings (N, embedding_size), L2-normalised or not. Raises as `build`.
     """
     known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
     offered = {key: value for key, value in known.items() if value is not None}

@@ -180,10 +180,7 @@ def zero(embeddings: Tensor) -> Tensor:
 
 
 def unless_finite(x: Tensor) -> Tensor:
-    """0, or NaN if an entry of x is NaN or infinite: 0-d, without a graph. Large entries do not overflow.
-
-    A loss adds it to its value: a batch without tuples must not hide that the network has diverged.
-    """
+    """0, or NaN if an entry of x is NaN or infinite: 0-d, without a graph. Large entries do not overflow."""
     return (0 * x.detach()).sum()
 
 

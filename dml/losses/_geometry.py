@@ -6,18 +6,9 @@ matrix in the forward pass, without a graph. `Geometry.finish` then takes the de
 
     D: dL/dx_i = 2 sum_j (V_ij + V_ji) (x_i - x_j),  V = dL/dD         s: dL/dx_i = sum_j (W_ij + W_ji) x_j,  W = dL/ds
 
-Autograd keeps one (N, D) array until the backward pass, and no N x N matrix. Second derivatives are not supported.
-
-Precision: everything is computed in float32 at least, also under autocast. `_geometry.py` says how exact distances are.
-Distances do not depend on the origin, so embeddings far from it are centred first. The slope of the square root at 0
-counts as 0.
-
-Squared distances from inner products, and again in float64 where those cancel.
-
-|x_i|^2 + |x_j|^2 - 2 x_i.x_j has an error of a few units in the last place of |x_i|^2 + |x_j|^2: the floor below which
-nothing can be told from 0. On a CPU, pairs nearer than 256 floors are computed again in float64, and the others keep
-their bits. Of float32 unit vectors these are distances below 0.016. A GPU would have to be waited for: there, squared
-distances below the floor count as 0, which are distances below 1e-3 of such vectors.
+Autograd keeps one (N, D) array and no N x N matrix; second derivatives are not supported. Everything is in float32 at
+least. |x_i|^2 + |x_j|^2 - 2 x_i.x_j has an error of a few units in the last place of |x_i|^2 + |x_j|^2, the floor: on a
+CPU, pairs nearer than 256 floors are computed again in float64; on a GPU, distances below the floor count as 0.
 """
 
 from __future__ import annotations
@@ -38,10 +29,7 @@ NEAR = 256  # floors
 
 @torch.no_grad()
 def squared_distances(x: Tensor, unit: bool, anchors: int | None = None) -> Tensor:
-    """|x_i - x_j|^2 of rows (N, D), detached: (A, N), exactly 0 on the diagonal and between equal rows.
-
-    unit : all rows have the length 1, or are zero. anchors : A, the first rows, whose distances are wanted; None: all.
-    """
+    """|x_i - x_j|^2 of rows (N, D), the first A as anchors, detached: (A, N), exactly 0 between equal rows."""
     anchors = len(x) if anchors is None else anchors
     norms = x.square().sum(1)
     matrix = squared_between(x[:anchors], norms[:anchors], x, norms)
@@ -131,17 +119,8 @@ def through(origin: Tensor, value: Tensor, pull_back: PullBack) -> Tensor:
 class Geometry:
     """The pair matrix of one batch, without a graph, and the way back to the embeddings.
 
-    Parameters
-    ----------
-    embeddings : (N, D) float; may require a gradient.
-    measure : `euclidean` (d), `squared` (D) or `similarity` (s).
-    normalize : divide rows by their L2 length first.
-    others : (M, D), constants to which the embeddings are compared beside themselves; None: none.
-
-    Attributes
-    ----------
-    matrix : (N, N + M) of `measure`. A loss may overwrite it. Distances are exactly 0 on the diagonal and for rows that
-        are equal up to rounding.
+    `matrix` (N, N + M) of `measure` between embeddings (N, D) and themselves, then constants `others` (M, D). Distances
+    are exactly 0 for rows that are equal up to rounding. A loss may overwrite it.
     """
 
     def __init__(self, embeddings: Tensor, measure: str, normalize: bool, others: Tensor | None = None):
@@ -167,13 +146,9 @@ class Geometry:
     def finish(
         self, value: Tensor, derivative: Tensor, *parameters: tuple[Tensor, Tensor], over: Tensor | float = 1.0
     ) -> Tensor:
-        """The scalar `value`, attached to the embeddings and to parameters. NaN if an embedding is not finite.
+        """The scalar `value`, attached to the embeddings and to parameters; NaN if an embedding is not finite.
 
-        Parameters
-        ----------
-        derivative : (N, N + M), `over` times the derivative of `value` with respect to `matrix`; overwritten.
-        parameters : (parameter, derivative of `value` with respect to it).
-        over : what `derivative` is still to be divided by.
+        `derivative` (N, N + M) is `over` times that of `value` with respect to `matrix`, and is overwritten.
         """
         value = value + unless_finite(self._x)
         terms = [term for term in parameters if term[0].requires_grad and torch.is_grad_enabled()]

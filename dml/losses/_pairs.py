@@ -1,34 +1,19 @@
-"""Losses that are a mean over pairs: their value, gradient and value for each pair, from the cost of a pair.
+"""What losses over the pairs of each anchor share: the cost of a pair by its gap, their attributes, and a memory.
 
-A loss passes `costs`, a function of the pair matrix (N, N) of distances that returns the cost of each pair as a
-positive and as a negative. The gap of a positive pair is the matrix plus a constant; that of a negative pair is a
-constant minus the matrix.
-
-What a pair costs, as a function of its gap: how far it is on the wrong side of where it should be.
-
-A loss over pairs states the gaps and one of these functions, such as `Hinge(distances - beta + margin)`. Its value,
-its gradient and its value for each pair follow. `each` is the definition, in plain autograd; `weighted` is the same
-summed over the pairs, with its derivative, in place.
-
-What losses over the pairs of each anchor share: their attributes, their pairs, and a memory of earlier batches.
+A loss states the gap of each pair, how far it is on the wrong side, and a cost such as `Hinge(d - beta + margin)`. Its
+value, its gradient and its value for each pair follow: `each` is the definition, in plain autograd; `weighted` is the
+same summed over the pairs, with its derivative, in place.
 
 A memory (Wang et al. 2020, Cross-batch memory for embedding learning) gives each sample of the batch further positives
-and negatives: the embeddings and labels of the latest `size` samples, as the network was when it embedded them. They
-are constants, and no anchors. Every pair with them counts, beside the pairs of the batch that the tuples give; of
-triples, their pairs count. Nothing is remembered or compared in the first `warm_up` steps, in which embeddings still
-change too fast (section 3.1; the paper has 1,000). What a filter leaves out is not remembered, nor is a batch of a
-loss in evaluation mode (`loss.eval()`).
-
-Deviations: the paper adds a second loss over the memory, which contains the batch. Here one loss is over both, and a
-sample is not compared with itself. As there, an earlier embedding of the same image is a positive.
-
-Every process of a trial has the whole batch, so each has the same memory. It is part of the loss's `state_dict()`.
+and negatives: the embeddings and labels of the latest `size` samples, which are constants and no anchors. Nothing is
+remembered or compared in the first `warm_up` steps (section 3.1; the paper has 1,000). What a filter leaves out is not
+remembered, nor is a batch of a loss in evaluation mode. Deviation: the paper adds a second loss over the memory, which
+contains the batch; here one loss is over both, and a sample is not compared with itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
@@ -36,6 +21,7 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form, divisor, full_precision, pair_masks, pair_weights
 from dml.losses._geometry import Geometry, dot
+from dml.settings import check_count
 from dml.tensors import Ring
 
 
@@ -113,14 +99,7 @@ def mean_over_pairs(
     reduction: str,
     boundary: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The loss and `active_share`, the share of the pairs that cost something: 0-d both.
-
-    Parameters
-    ----------
-    positives, negatives : how often each pair counts, of the matrix's shape; overwritten.
-    reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive cost) or `sum`.
-    boundary : (N, 1), differentiable; subtracted from each anchor's row of the matrix before `costs`.
-    """
+    """The loss and `active_share`, the share of the pairs that cost something: 0-d both. `boundary` (N, 1)."""
     matrix = geometry.matrix if boundary is None else geometry.matrix.sub_(boundary.detach())
     count = positives.sum() + negatives.sum()
     as_positive, as_negative = costs(matrix)
@@ -138,10 +117,7 @@ def mean_over_pairs(
 def each_pair(
     costs: Costs, geometry: Geometry, labels: Tensor, tuples: Form, boundary: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Each pair's loss and how often it counts, (T,) both; differentiable by autograd.
-
-    Without tuples a pair is either positive or negative, T = N^2; of given tuples it may be both, T = 2 N^2.
-    """
+    """Each pair's loss and how often it counts, (T,) both, T = N^2 or, of given tuples, 2 N^2; differentiable."""
     matrix = geometry.attached() if boundary is None else geometry.attached() - boundary
     as_positive, as_negative = (cost.each() for cost in costs(matrix))
     positives, negatives = pair_weights(labels, tuples, matrix.dtype)
@@ -151,30 +127,19 @@ def each_pair(
 
 
 class Memory(nn.Module):
-    """Embeddings and labels of the latest samples, and whether it is used yet.
-
-    Parameters
-    ----------
-    size : samples that it holds.
-    warm_up : steps without it.
-    """
+    """Embeddings and labels of the latest samples, and whether it is used yet."""
 
     version: ClassVar[int] = 1
 
     def __init__(self, size: int, warm_up: int = 1000):
         super().__init__()
-        for name, value, low in (("size", size, 1), ("warm_up", warm_up, 0)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-                raise ValueError(f"memory: {name}: expected a whole number, at least {low}; got {value!r}")
-        self.size, self.warm_up, self._steps = int(size), int(warm_up), 0
+        self.size, self.warm_up = check_count("memory: size", size), check_count("memory: warm_up", warm_up, 0)
+        self._steps = 0
         self._ring: list[Ring] = []  # none before the first sample, which says how long embeddings are
 
     @torch.no_grad()
     def exchange(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Remember embeddings (N, D) with labels int64 (N,); return what was remembered before, or None.
-
-        That is embeddings (size, D), labels (size,), and which rows hold a sample, bool (size,).
-        """
+        """Remember embeddings (N, D) with labels int64 (N,); return what was remembered before, or None."""
         self._steps += self.training
         if self._steps <= self.warm_up or not (self.training or self._ring):
             return None
@@ -203,13 +168,7 @@ class Memory(nn.Module):
 
 
 class PairLoss(nn.Module):
-    """The base of losses that compare each anchor with others, by a matrix of similarities or distances.
-
-    Parameters
-    ----------
-    normalize : L2-normalise the embeddings.
-    memory : settings of a `Memory`: {size: ..., warm_up: ...}; None: only the batch is compared.
-    """
+    """The base of losses that compare each anchor with others, by a matrix of similarities or distances."""
 
     uses_tuples: bool = True
     takes_padding: ClassVar[bool] = True
@@ -234,11 +193,7 @@ class PairLoss(nn.Module):
         form: Callable[[Tensor, Form, torch.dtype], tuple[Tensor, Tensor]] = pair_masks,
     ) -> tuple[Geometry, Tensor, Tensor]:
         """The pair matrix (N, N + M), and its positive and its negative pairs, both of `form` and (N, N + M) too.
-
-        Parameters
-        ----------
-        embeddings : (N, D). labels : int64 (N,). M : entries of the memory, 0 without one.
-        form : `pair_masks` or `pair_weights`.
+        `embeddings` (N, D), `labels` int64 (N,).
         """
         earlier = None if self.memory is None else self.memory.exchange(embeddings, labels)
         if earlier is None:

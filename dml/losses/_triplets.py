@@ -1,19 +1,9 @@
-"""The sum of [d_ap - d_an + margin]_+ over triplets, with its gradient.
+"""The sum of [d_ap - d_an + margin]_+ over triplets, with its gradient, in O(N^2) memory.
 
-For listed triplets the costs are gathered from the distances. For all triplets of a batch nothing is listed: two exact
-ways, chosen by the device, take O(N^2) memory.
-
-- **Sort.** For each anchor, the thresholds d_ap + margin of its positives and the distances of its negatives are sorted
-  together. Running counts and sums give, for each positive, how many negatives lie below its threshold and their sum;
-  and for each negative, how many thresholds lie above it. O(N^2 log N) for any classes. The keys are integers (a
-  float's bits, then the kind), so a tie puts the positive first: a triplet that costs exactly 0 is not active.
-- **Sweep.** Each positive pair is compared with a whole row of distances: O(pairs N), in plain vectorised arithmetic,
-  about ten times as fast as the sort if classes are small. It needs the list of positive pairs. Only the host knows its
-  length without waiting for a device, so the sweep serves CPUs, for up to `SWEEP` positives an anchor.
-
-With the anchor swap the cost is max([t - d_an]_+, [t - d_pn]_+) for t = d_ap + margin. It also depends on (p, n), so no
-single sort of the negatives works for every positive, and the sweep is used everywhere. On a device the sweep runs over
-all N^2 pairs of rows in blocks, with weight 0 for invalid ones: O(N^3) time, still O(N^2) memory.
+- **Sort**, O(N^2 log N): for each anchor, the thresholds d_ap + margin and the distances of negatives are sorted
+  together; running counts and sums give what each costs. A triplet that costs exactly 0 is not active.
+- **Sweep**, O(pairs N): each positive pair is compared with a row of distances, about ten times as fast if classes are
+  small. It needs the list of positive pairs, so it serves CPUs, for up to `SWEEP` positives an anchor.
 """
 
 from __future__ import annotations
@@ -28,47 +18,28 @@ BLOCK = 1 << 20  # minimum number of entries of a block: large enough to keep a 
 
 
 def all_triplets(
-    distances: Tensor, positives: Tensor, negatives: Tensor, margin: float, swap: bool = False
+    distances: Tensor, positives: Tensor, negatives: Tensor, margin: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sum over all triplets, number of active ones, and the sum's derivative.
-
-    distances, positives, negatives (N, N) or, without `swap`, (N, M), the masks 0 and 1 -> (0-d, 0-d float64, as they).
-    """
-    n = len(distances)
+    """Sum over all triplets of distances (N, N) or (N, M), number of active ones, and the sum's derivative."""
     if may_look(distances):
         anchors, others = positives.nonzero(as_tuple=True)
-        if swap or len(anchors) <= SWEEP * n:
-            weights = distances.new_ones(len(anchors))
-            return _sweep(distances, negatives, margin, swap, anchors, others, weights)
-    if swap:
-        index = torch.arange(n * n, device=distances.device)
-        return _sweep(distances, negatives, margin, swap, index // n, index % n, positives.flatten())
+        if len(anchors) <= SWEEP * len(distances):
+            return _sweep(distances, negatives, margin, anchors, others)
     return _sort(distances, positives, negatives, margin)
 
 
-def listed_gaps(
-    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float, swap: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each listed triple d_ap - d_an + margin, and the places of both distances in the flattened matrix: (T,) each.
-
-    distances (N, N); a, p, n int64 (T,). Differentiable in the distances by autograd.
-    """
+def listed_gaps(distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each listed triple d_ap - d_an + margin, and where both distances are in the flat matrix: (T,) each."""
     flat, size = distances.reshape(-1), len(distances)
     to_positive, to_negative = a * size + p, a * size + n
-    if swap:
-        swapped = p * size + n
-        to_negative = torch.where(flat[swapped] < flat[to_negative], swapped, to_negative)
     return flat[to_positive] - flat[to_negative] + margin, to_positive, to_negative
 
 
 def listed_triplets(
-    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, valid: Tensor, margin: float, swap: bool = False
+    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, valid: Tensor, margin: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sum over listed triples, number of active ones, number of triples, and the sum's derivative.
-
-    distances (N, N); a, p, n int64 (T,); valid bool (T,), False for padding -> (0-d, 0-d float64, 0-d float64, (N, N)).
-    """
-    gap, to_positive, to_negative = listed_gaps(distances, a, p, n, margin, swap)
+    """Sum over listed triples, number of active ones, number of triples, and the sum's derivative."""
+    gap, to_positive, to_negative = listed_gaps(distances, a, p, n, margin)
     cost = gap.relu_().mul_(valid)
     hit = cost.sign()
     gradient = torch.zeros_like(distances)
@@ -78,7 +49,7 @@ def listed_triplets(
 
 
 def _sweep(
-    distances: Tensor, negatives: Tensor, margin: float, swap: bool, anchors: Tensor, others: Tensor, weights: Tensor
+    distances: Tensor, negatives: Tensor, margin: float, anchors: Tensor, others: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     n = max(distances.shape[1], 1)
     gradient = torch.zeros_like(distances)
@@ -88,24 +59,15 @@ def _sweep(
     to_anchor = distances + blocked
     step = max(n, BLOCK // n)
     for start in range(0, len(anchors), step):
-        a, p, w = (t[start : start + step] for t in (anchors, others, weights))
+        a, p = anchors[start : start + step], others[start : start + step]
         row = to_anchor[a]
         threshold = (distances[a, p] + margin)[:, None]
-        nearer = None
-        if swap:
-            to_positive = distances[p] + blocked[a]
-            nearer = (to_positive < row).to(row.dtype)
-            row = torch.minimum(row, to_positive)
-        cost = torch.relu_(row.neg_().add_(threshold)).mul_(w[:, None])
+        cost = torch.relu_(row.neg_().add_(threshold))
         value += cost.sum()
         hit = cost.sign_()
         count = hit.sum(1)
         active += count.sum(dtype=torch.float64)
         gradient.view(-1).index_add_(0, a * n + p, count)
-        if nearer is not None:
-            from_positive = nearer.mul_(hit)
-            gradient.index_add_(0, p, from_positive, alpha=-1)
-            hit.sub_(from_positive)
         gradient.index_add_(0, a, hit, alpha=-1)
     return value, active, gradient
 

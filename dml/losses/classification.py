@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, unit
-from dml.losses._proxies import SampleLoss
+from dml.losses.proxies import SampleLoss
 from dml.settings import check_above, check_choice, check_within
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
-class Softmax(nn.Module):
+class Softmax(SampleLoss):
     """Softmax classification of the embeddings: cross-entropy over the training classes, as a loss for metric learning.
 
     normalized:      logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline)
@@ -34,12 +33,7 @@ class Softmax(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = False
-    per_sample: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,
@@ -49,37 +43,15 @@ class Softmax(nn.Module):
         normalized: bool = True,
         normalize: bool = True,
     ):
-        super().__init__()
-        check_above("num_classes", num_classes, 0)
-        check_above("embedding_size", embedding_size, 0)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
-        self.temperature, self.normalized, self.normalize = temperature, normalized, normalize
-        self.stats: dict[str, Tensor] = {}
-        self.weight = nn.Parameter(torch.empty(num_classes, embedding_size))
+        self.temperature, self.normalized = temperature, normalized
         self.bias = None if normalized else nn.Parameter(torch.zeros(num_classes))
-        self.reset()
 
-    def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw new class weights."""
-        nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, _ = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(losses), 1)
-
-    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each sample's loss, and weight 1: (N,) both."""
-        labels = checked_labels(embeddings, labels)
-        check_size(embeddings, self.weight.shape[1])
-        check_classes(labels, self.weight.shape[0])
-        x = prepared(embeddings, self.normalize)
-        weight = self.weight.to(x.dtype)
-        logits = products(x, unit(weight) if self.normalized else weight)
-        if self.bias is not None:
-            logits = logits + self.bias.to(x.dtype)
-        losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")
-        return losses, torch.ones_like(losses)
+    def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
+        """similarities (N, C), labels int64 (N,) -> (N,)."""
+        logits = similarities if self.bias is None else similarities + self.bias.to(similarities.dtype)
+        return torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")
 
 
 class GeneralizedSoftmax(SampleLoss):
@@ -105,7 +77,6 @@ class GeneralizedSoftmax(SampleLoss):
     embedding_size : D.
     q : 0 to 1, without 0.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -114,15 +85,9 @@ class GeneralizedSoftmax(SampleLoss):
     search_space: ClassVar[dict[str, Space]] = {"q": Uniform(0.1, 1.0), "temperature": LogUniform(0.02, 0.5)}
 
     def __init__(
-        self,
-        num_classes: int,
-        embedding_size: int,
-        q: float = 0.7,
-        temperature: float = 0.05,
-        sampled: float = 1.0,
-        normalize: bool = True,
+        self, num_classes: int, embedding_size: int, q: float = 0.7, temperature: float = 0.05, normalize: bool = True
     ):
-        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
         check_above("q", q, 0)
         check_within("q", q, 0, 1)
@@ -160,7 +125,6 @@ class BootstrapSoftmax(SampleLoss):
     beta : weight of the labels; 0 to 1.
     form : `hard` or `soft`.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`_proxies.py`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -178,10 +142,9 @@ class BootstrapSoftmax(SampleLoss):
         beta: float = 0.8,
         form: str = "hard",
         temperature: float = 0.05,
-        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
+        super().__init__(num_classes, embedding_size, normalize)
         check_above("temperature", temperature, 0)
         check_choice("form", form, FORMS)
         check_within("beta", beta, 0, 1)

@@ -11,15 +11,8 @@ from dml.types import Space
 
 
 class _Untrained(nn.Module):
-    """Asks a trial for a head in closed form: it is fitted to the features of the training images
-    once, and nothing is trained. The features are those of the study's backbone if it is pretrained or frozen, else
-    pixels.
-
-    A subclass states `closed_form`, the kind of head (`dml.training.loop`).
-
-    Parameters
-    ----------
-    normalize : has no effect.
+    """Asks a trial for a head in closed form: it is fitted to the features of the training images once, and nothing is
+    trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
     """
 
     version: ClassVar[int] = 1

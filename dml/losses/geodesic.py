@@ -43,14 +43,9 @@ from torch.autograd.function import once_differentiable
 
 
 def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Tensor, pull: Tensor) -> Tensor:
-    """`sqrt(squared)`, differentiable in the ends. The gradient of a distance of 0 is 0.
+    """`sqrt(squared)` (P, Q), differentiable in the ends x1, x2 (P, D), y1, y2 (Q, D); at distance 0 the gradient is 0.
 
-    Parameters
-    ----------
-    ends : x1, x2 (P, D) and y1, y2 (Q, D).
-    weights : u1, u2, w1, w2, each (P, Q), detached.
-    squared : (P, Q), the squared distances, detached.
-    pull : (P, Q), p1.p2 if p1 and p2 were divided by their norms, else 1.
+    `weights` u1, u2, w1, w2 (P, Q), detached; `pull` p1.p2 if p1 and p2 were divided by their norms, else 1.
     """
     return _Distance.apply(*ends, *weights, pull, squared)
 
@@ -96,13 +91,7 @@ class Closest(NamedTuple):
 
 
 def arcs(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
-    """The least distances between geodesics.
-
-    Parameters
-    ----------
-    x1, x2 : (P, D) float32 or float64 unit vectors, the ends of P arcs.
-    y1, y2 : (Q, D) likewise.
-    """
+    """The least distances between geodesics from x1 to x2, (P, D) unit vectors, and from y1 to y2, (Q, D)."""
     with torch.no_grad():
         n2, alpha0 = _frame(x1, x2)
         n4, beta0 = _frame(y1, y2)
@@ -148,13 +137,7 @@ def arcs(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
 
 
 def segments(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
-    """The least distances between segments, `p1 = (1 - k1) x1 + k1 x2`, `p2 = (1 - k2) y1 + k2 y2` (section 4.2).
-
-    Parameters
-    ----------
-    x1, x2 : (P, D) float32 or float64, the ends of P segments.
-    y1, y2 : (Q, D) likewise.
-    """
+    """The least distances between segments x1 to x2, (P, D), and y1 to y2, (Q, D): `p1 = (1 - k1) x1 + k1 x2`, ..."""
     with torch.no_grad():
         u, v = x2 - x1, y2 - y1
         a, e = u.square().sum(1)[:, None], v.square().sum(1)[None, :]

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from dml.losses._forms import Form, checked_labels
 from dml.losses._pairs import PairLoss
+from dml.settings import check_count
 from dml.types import Choice, Space
 
 
@@ -43,9 +44,7 @@ class Histogram(PairLoss):
 
     def __init__(self, bins: int = 201, normalize: bool = True, memory: Mapping[str, Any] | None = None):
         super().__init__(normalize, memory)
-        if isinstance(bins, bool) or int(bins) != bins or bins < 2:
-            raise ValueError(f"bins: expected a whole number of nodes >= 2; got {bins!r}")
-        self.bins = int(bins)
+        self.bins = check_count("bins", bins, 2)
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar in [0, 1]."""

@@ -15,39 +15,34 @@ Search space: margins of the triplet loss on squared distances, and a smaller se
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses._forms import Form, checked_labels, is_triples, may_look, pair_masks, triples
 from dml.losses._geometry import Geometry
+from dml.losses._pairs import PairLoss
 from dml.losses._triplets import all_triplets, listed_triplets, sortable
 from dml.settings import check_at_least
 from dml.types import Space, Uniform
 
 
-class Quadruplet(nn.Module):
+class Quadruplet(PairLoss):
     """A positive pair closer than a negative pair of its own anchor, and closer than any pair of two other classes.
 
-    Parameters
-    ----------
-    margin, margin2 : >= 0, of the first and the second term, in squared distance.
-    normalize : L2-normalise the embeddings.
+    `margin`, `margin2`: >= 0, of the first and the second term, in squared distance. `normalize`: L2-normalise the
+    embeddings.
     """
 
     version: ClassVar[int] = 1
-    uses_tuples: ClassVar[bool] = True
-    takes_padding: ClassVar[bool] = True
-    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.6), "margin2": Uniform(0.0, 0.4)}
 
     def __init__(self, margin: float = 0.2, margin2: float = 0.1, normalize: bool = True):
-        super().__init__()
+        super().__init__(normalize, left_out="removed")
         check_at_least("margin", margin, 0)
         check_at_least("margin2", margin2, 0)
-        self.margin, self.margin2, self.normalize = margin, margin2, normalize
-        self.stats: dict[str, Tensor] = {}
+        self.margin, self.margin2 = margin, margin2
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
@@ -132,10 +127,7 @@ def _sorted(
 
 
 def _running(order: Tensor, positives: Tensor, other: Tensor, group: Tensor | None) -> tuple[Tensor, Tensor]:
-    """For each place in the order: how many `other` pairs are below, how many thresholds above: (N, N) float64 both.
-
-    With groups, whose places are consecutive, only places of the same group count.
-    """
+    """For each place in the order: how many `other` pairs are below, how many thresholds above: (N, N) float64 both."""
     below = other.flatten()[order].cumsum(0, dtype=torch.float64)
     above = positives.flatten()[order].cumsum(0, dtype=torch.float64)
     if group is None:

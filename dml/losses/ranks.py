@@ -36,16 +36,12 @@ class ListLoss(PairLoss):
     def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
         """What positives add to the score, and its derivatives with respect to both ranks; (B, 1) each.
 
-        Parameters
-        ----------
-        right, rank : smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B, 1).
+        `right`, `rank`: smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B,
+        1).
         """
 
     def _one_minus(self, similarities: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The sum over anchors of 1 - their gains, `temperature` times its derivative, and the number of anchors.
-
-        similarities, positives, negatives (N, M), the masks 0 and 1 -> (0-d, (N, M), 0-d).
-        """
+        """The sum over anchors of 1 - their gains, `temperature` times its derivative (N, M), the number of anchors."""
         counts = positives.sum(1)
         lists = counts.sign().sum()
         value, derivative = lists.clone(), torch.zeros_like(similarities)

@@ -6,9 +6,8 @@
   interpolated evenly between them, normalised if the embeddings are (Ko & Gu, "Embedding expansion: augmentation in
   embedding space for deep metric learning", CVPR 2020).
 
-Pairs are alternate samples of a class in the order of the batch: its 1st with its 2nd, its 3rd with its 4th. The last
-sample of a class of odd size has no pair (the papers ask for even sizes). Shapes depend only on N (N // 2 rows and a
-mask), so nothing waits for the device. Memory is O(N^2), times `(points + 2)^2 / 4` for embedding expansion.
+Pairs are alternate samples of a class in the order of the batch; the last of a class of odd size has none. Memory is
+O(N^2), times `(points + 2)^2 / 4` for embedding expansion.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from dml.losses import geodesic
 from dml.losses._forms import safe_root, unit, unless_finite
 from dml.losses._geometry import near_limit, squared_between, squared_distances
 from dml.losses.geodesic import distance
+from dml.settings import check_choice, check_count
 from dml.tensors import may_look
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
@@ -46,10 +46,8 @@ class Hardest(NamedTuple):
 
 def check(synthesis: str, points: int, normalize: bool, memory: object = None) -> None:
     """Raise a ValueError unless these settings of a loss are valid together."""
-    if synthesis not in SYNTHESES:
-        raise ValueError(f"synthesis: expected one of {', '.join(SYNTHESES)}, got {synthesis!r}")
-    if not isinstance(points, int) or isinstance(points, bool) or points < 1:
-        raise ValueError(f"points: expected a whole number of at least 1, got {points!r}")
+    check_choice("synthesis", synthesis, SYNTHESES)
+    check_count("points", points)
     if synthesis == "loop" and not normalize:
         raise ValueError(
             "synthesis='loop' runs along the unit sphere: expected normalize=True, got False (or use 'loop_linear')"
@@ -130,10 +128,7 @@ class NearestPairs(NamedTuple):
 def nearest(
     embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True
 ) -> NearestPairs:
-    """min over (k, l) of d_ijkl for each pair (i, j). The parameters are those of `hardest`.
-
-    For `none`, it is the smaller of the distances of i and of j to their nearest samples of other classes.
-    """
+    """min over (k, l) of d_ijkl for each pair (i, j). The parameters are those of `hardest`."""
     if synthesis != "none":
         pairs, positive, negative, mask = hardest(embeddings, labels, synthesis, points, normalize)
         negative = without(negative, ~mask).min(1).values if len(positive) else positive
@@ -191,11 +186,7 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
 
 
 def mean_hinge(x: Tensor, positive: Tensor, near: NearestPairs, margin: float) -> tuple[Tensor, Tensor]:
-    """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both.
-
-    x : (N, D), the embeddings; the mean is NaN if one is not finite.
-    positive : (P,), the distances that are to be small.
-    """
+    """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both."""
     losses = torch.relu(positive + margin - near.distance) * near.exists
     count = near.exists.sum().clamp(min=1)
     return losses.sum() / count + unless_finite(x), (losses.detach() > 0).sum() / count

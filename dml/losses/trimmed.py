@@ -105,13 +105,7 @@ def _name_and_settings(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, An
 
 
 def _lowest(losses: Tensor, undecided: Tensor, kept: Tensor) -> Tensor:
-    """How often each tuple counts among the `kept` lowest, (T,); of equal losses the first come first.
-
-    `undecided` int32 (T,): how often each counts among all; overwritten.
-
-    The losses' bits, read as integers, are in the order of the losses. The place where `kept` is reached is found 16
-    bits at a time from counts: a sort of all pairs would take ten times as long as the loss.
-    """
+    """How often each tuple counts among the `kept` lowest, (T,); of equal losses the first come first."""
     integer = torch.int64 if losses.dtype == torch.float64 else torch.int32
     bits = torch.iinfo(integer).bits
     keys = (losses + 0.0).view(integer)  # -0.0 becomes 0.0

@@ -1,12 +1,12 @@
 """Triplet loss [D_ap - D_an + margin]_+ (Schroff, Kalenichenko, Philbin 2015, FaceNet, eq. 2).
 
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
-proofs use D_an, as here. `swap` (Balntas et al. 2016) replaces D_an by min(D_an, D_pn). Without tuples the loss is over
+proofs use D_an, as here. Without tuples the loss is over
 all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
 
 With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, and all those of the
 batch count: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15). `synthesis.py` defines the pairs and D_ijkl.
-Tuples and `swap` then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction`
+Tuples then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction`
 decides; `mean` differs from the paper by a constant factor if classes are of equal size.
 
 Search space: margins from a quarter of FaceNet's 0.2, which Revisiting DML (Roth et al. 2020) takes too, to half of
@@ -48,12 +48,11 @@ class Triplet(PairLoss):
     ----------
     margin : >= 0, in units of `distance`.
     distance : `euclidean` or `squared`.
-    swap : measure the negative's distance from the anchor or from the positive, whichever is smaller.
     reduction : `nonzero` (mean over the triplets with a positive loss), `mean` over the triplets or `sum`.
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates within a pair.
     normalize : L2-normalise the embeddings; `loop` requires it.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch. It cannot `swap`.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
     """
 
     version: ClassVar[int] = 1
@@ -66,7 +65,6 @@ class Triplet(PairLoss):
         self,
         margin: float = 0.2,
         distance: str = "euclidean",
-        swap: bool = False,
         reduction: str = "nonzero",
         synthesis: str = "none",
         points: int = 2,
@@ -78,9 +76,7 @@ class Triplet(PairLoss):
         check_choice("distance", distance, DISTANCES)
         check_choice("reduction", reduction, REDUCTIONS)
         between_pairs.check(synthesis, points, normalize, memory)
-        if swap and memory is not None:
-            raise ValueError("swap: expected false with a memory, whose samples have no negatives of their own")
-        self.margin, self.distance, self.swap = margin, distance, swap
+        self.margin, self.distance = margin, distance
         self.reduction, self.synthesis, self.points = reduction, synthesis, points
         self.uses_tuples = synthesis == "none"
         self.mining = {"margin": margin, "distance": distance}  # semi-hard mining uses the same
@@ -97,13 +93,11 @@ class Triplet(PairLoss):
         if is_triples(tuples) and self.memory is None:
             geometry = Geometry(embeddings, self.distance, self.normalize)
             distances = geometry.matrix
-            value, active, total, gradient = listed_triplets(
-                distances, *triples(labels, tuples), self.margin, self.swap
-            )
+            value, active, total, gradient = listed_triplets(distances, *triples(labels, tuples), self.margin)
         else:
             geometry, positives, negatives = self.compare(embeddings, labels, tuples, self.distance)
             distances = geometry.matrix
-            value, active, gradient = all_triplets(distances, positives, negatives, self.margin, self.swap)
+            value, active, gradient = all_triplets(distances, positives, negatives, self.margin)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
         over = divisor(self.reduction, total, active)
         self.stats = {"active_share": active / total.clamp(min=1)}
@@ -121,7 +115,7 @@ class Triplet(PairLoss):
             return losses.flatten(), weights.flatten()
         distances = Geometry(embeddings, self.distance, self.normalize).attached()
         a, p, n, valid = list_triples(labels, tuples)
-        gaps, _, _ = listed_gaps(distances, a, p, n, self.margin, self.swap)
+        gaps, _, _ = listed_gaps(distances, a, p, n, self.margin)
         return torch.relu(gaps), valid.to(distances.dtype)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -53,20 +53,12 @@ class ForeignMiner:
 
     @torch.no_grad()
     def __call__(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        generator: torch.Generator | None = None,
-        truth: Tensor | None = None,
+        self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None, truth: Tensor | None = None
     ) -> Tuples | tuple[Tensor, ...]:
         """Embeddings (N, D), labels (N,) -> Tuples if the miner returns three tensors, else its four tensors.
 
-        `truth` (N,) are the true labels, for a miner that takes them.
-
-        Raises
-        ------
-        ValueError : embeddings that are not float (N, D), labels that are not integers (N,); or the miner returned
-            something else.
+        `truth` (N,) are the true labels, for a miner that takes them. Raises ValueError: embeddings that are not float
+        (N, D), labels that are not integers (N,); or the miner returned something else.
         """
         labels = checked_labels(embeddings, labels)
         x = embeddings.detach()
@@ -81,10 +73,7 @@ class ForeignMiner:
         used = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
         for listed in lists:
             used[checked_rows(len(x), used.device, *listed)[0]] = True
-        self.stats = {
-            "tuples": torch.tensor(max(len(column) for column in found)),
-            "dropped_anchors": (~used).sum(),
-        }
+        self.stats = {"tuples": torch.tensor(max(len(column) for column in found)), "dropped_anchors": (~used).sum()}
         return Tuples(*found) if len(found) == 3 else tuple(found)
 
     def _seeded(self, given: tuple[Tensor, ...], generator: torch.Generator) -> Any:
@@ -138,9 +127,7 @@ def build(name: str | None = None, /, **settings: Any) -> Miner:
 def known_settings(positives: Iterable[str] = (), negatives: Iterable[str] = ()) -> set[str]:
     """The settings that a study may give its miners: those of `PolicyMiner` and of every policy of `dml`.
 
-    Parameters
-    ----------
-    positives, negatives : policies of the study; those of other packages add their settings.
+    `positives`, `negatives`: policies of the study; those of other packages add their settings.
     """
     known = set(_defaults_of_miner())
     for package, given in zip(POLICIES.values(), (positives, negatives), strict=True):

@@ -161,25 +161,12 @@ FEW = 8
 
 
 def rank(uniform: Tensor, count: Tensor) -> Tensor:
-    """floor(uniform * count): int64, uniform over the ranks 0 .. count - 1; 0 where count is 0.
-
-    The largest float32 below 1, multiplied by a count below 2^24, never rounds up to the count.
-    """
+    """floor(uniform * count): int64, uniform over the ranks 0 .. count - 1; 0 where count is 0."""
     return (uniform * count).long()
 
 
 def one_of(admissible: Tensor, uniform: Tensor) -> Tensor:
-    """A uniformly chosen True entry of each row.
-
-    Parameters
-    ----------
-    admissible : bool (N, C).
-    uniform : (N, S) numbers in [0, 1), one for each choice to make.
-
-    Returns
-    -------
-    int64 (N, S) : columns, -1 if the row has no True.
-    """
+    """A uniformly chosen True entry of each row, (N, C), by `uniform` (N, S) -> int64 (N, S), -1 if a row has none."""
     running = admissible.cumsum(1, dtype=torch.int32)
     count = running[:, -1:].long()
     column = torch.searchsorted(running, (rank(uniform, count) + 1).int())
@@ -187,17 +174,7 @@ def one_of(admissible: Tensor, uniform: Tensor) -> Tensor:
 
 
 def one_between(far: Tensor, low: Tensor | None, high: Tensor, uniform: Tensor) -> Tensor:
-    """A uniformly chosen column of each row with low < far < high.
-
-    Parameters
-    ----------
-    far : (N, N); +inf marks columns that are never chosen.
-    low, high, uniform : (N, S). Without `low` the interval has no lower end.
-
-    Returns
-    -------
-    int64 (N, S) : columns, -1 if no entry is in the interval.
-    """
+    """A random column of each row with low < far < high, (N, S) each, +inf never -> int64 (N, S), -1 if none is."""
     if high.shape[1] <= FEW:
         chosen = []
         for place in range(high.shape[1]):
@@ -216,17 +193,7 @@ def one_between(far: Tensor, low: Tensor | None, high: Tensor, uniform: Tensor) 
 
 
 def nearest_above(far: Tensor, low: Tensor) -> Tensor:
-    """The column of the smallest entry of each row that is above `low`.
-
-    Parameters
-    ----------
-    far : (N, N); +inf marks columns that are never chosen.
-    low : (N, S).
-
-    Returns
-    -------
-    int64 (N, S) : columns, -1 if no entry is above.
-    """
+    """The column of each row's smallest entry above `low`, (N, S) -> int64 (N, S), -1 if none is; +inf never."""
     if low.shape[1] <= FEW:
         chosen = []
         for place in range(low.shape[1]):

@@ -1,9 +1,8 @@
 """Counts of the distances of drawn pairs, from which the skew of the sampling is estimated: eta and gamma.
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", sections 4.2 and 5.3, bound the
-tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing. For each bin of
-distance this class counts the pairs that were drawn, and how many the same anchors would have drawn uniformly: as many
-negatives (positives) each, with the same probability for every negative (positive) of the anchor.
+tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing, with the same
+probability for every negative (positive) of the anchor.
 """
 
 from __future__ import annotations
@@ -33,11 +32,7 @@ class PairDistances:
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
         papers.noise.theory.skew.estimate_eta(*seen.negatives)       # Skew(eta, low, high, ...)
 
-    Parameters
-    ----------
-    bins : number of bins of equal width over [0, high]. Larger distances count in the last bin.
-    high : a Euclidean distance; 2 is the largest between normalised embeddings.
-    normalize : L2-normalise embeddings first.
+    There are `bins` of equal width over Euclidean distances of [0, `high`]; larger ones count in the last bin.
     """
 
     def __init__(self, bins: int = 100, high: float = 2.0, normalize: bool = True) -> None:
@@ -66,21 +61,11 @@ class PairDistances:
 
     @torch.no_grad()
     def update(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        tuples: Tuples | Pairs | Sequence[Tensor],
-        kept: Tensor | None = None,
+        self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | Sequence[Tensor], kept: Tensor | None = None
     ) -> None:
-        """Count one batch.
+        """Count one batch: embeddings (N, D), labels int (N,), tuples in any form of a miner; of Pairs, each triple.
 
-        Parameters
-        ----------
-        embeddings : (N, D), N > 0.
-        labels : integers (N,), the labels that the miner used.
-        tuples : Tuples (padded or not), Pairs, or 3 or 4 index tensors. Of four, the first two are the positive pairs,
-            and the last two the negative ones. Of Pairs, each triple of the pairs counts.
-        kept : bool (N,), the samples that the miner could choose; None: all.
+        `kept` bool (N,): the samples that the miner could choose; None: all.
         """
         labels = checked_labels(embeddings, labels)
         with torch.autocast(embeddings.device.type, enabled=False):
@@ -126,9 +111,7 @@ class PairDistances:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Continue from the counts in `state`.
 
-        Raises
-        ------
-        ValueError : it has other bins, as before positives were counted.
+        Raises ValueError: it has other bins, as before positives were counted.
         """
         if state["drawn"].shape != self._drawn.shape:
             raise ValueError(f"expected {2 * self.bins} bins, got {len(state['drawn'])}")

@@ -68,11 +68,7 @@ class PolicyMiner:
 
     @torch.no_grad()
     def __call__(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        generator: torch.Generator | None = None,
-        kept: Tensor | None = None,
+        self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None, kept: Tensor | None = None
     ) -> Tuples | Pairs:
         """Choose tuples.
 

@@ -23,15 +23,9 @@ RIGHT = ("neither", "positives", "negatives")
 class OraclePairs:
     """Chooses triples as the miner of two policies does, by the given labels, and keeps those that are right.
 
-    Parameters
-    ----------
-    right : keep triples whose positive has the anchor's true label (`positives`), whose negative has another one
-        (`negatives`), or all (`neither`).
-    positives, negatives, margin : the two policies and their setting, as in `dml.miners.build`.
-
-    Raises
-    ------
-    ValueError : an unknown policy or value.
+    `right`: keep triples whose positive has the anchor's true label (`positives`), whose negative has another one
+    (`negatives`), or all (`neither`). `positives`, `negatives`, `margin`: the two policies and their setting, as in
+    `dml.miners.build`. Raises ValueError: an unknown policy or value.
     """
 
     version: ClassVar[int] = 1

@@ -1,12 +1,7 @@
 """The lower and the upper blocks of a backbone, so that the upper ones can be trained on stored activations.
 
-BeforeBlock(backbone, "features.14")(images)                    # activations before the block `features.14`
-FromBlock(backbone, "features.14", (3, 128, 128))(activations)  # features (N, D)
-
-A block is any module of which the input is all that the modules after it know of an image. Which these are is seen, not
-listed: one image goes through the network, and each module gets a copy of its input, so that autograd tells on which of
-the copies later inputs depend. The upper blocks run in the network's own `forward`, in which the lower ones return what
-they returned for that image, and the first upper one gets the activations.
+The upper blocks run in the network's own `forward`, in which the lower ones return what they returned for one image,
+and the first upper one gets the activations.
 """
 
 from __future__ import annotations
@@ -30,20 +25,10 @@ from dml.protocols import Backbone
 
 
 class FromBlock(nn.Module):
-    """activations (N, ...) before a block -> features (N, D).
+    """activations (N, ...) before a block -> features (N, D). The lower blocks are evaluated, without gradients.
 
-    It contains the whole backbone. The lower blocks stay in evaluation mode, and their parameters get no gradients.
-
-    Parameters
-    ----------
-    backbone : the network to divide. It is changed, and takes no images any more.
-    block : the name of a module, or its beginning up to a dot: `layer4` is the first of `layer4.0` and `layer4.1`.
-    shape : (C, H, W) of the images.
-
-    Raises
-    ------
-    ValueError : the backbone cannot be divided here; the message lists the choices. Or no block from this one on has
-        parameters to train.
+    `block` names a module or its beginning: `layer4` is the first of `layer4.0` and `layer4.1`. Raises ValueError if
+    the backbone, which is changed, cannot be divided here, or if no block from this one on has parameters to train.
     """
 
     def __init__(self, backbone: Backbone, block: str, shape: Sequence[int]):
@@ -111,10 +96,7 @@ class _Reached(Exception):
 
 
 class BeforeBlock(nn.Module):
-    """images (N, C, H, W) -> activations before a block, in evaluation mode.
-
-    `block`, and what is raised: see `FromBlock`.
-    """
+    """images (N, C, H, W) -> activations before a block, in evaluation mode."""
 
     def __init__(self, backbone: Backbone, block: str):
         super().__init__()
@@ -142,14 +124,7 @@ class BeforeBlock(nn.Module):
 
 
 def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
-    """Check that a backbone has a block from which it can be trained. Builds it without memory for its weights.
-
-    A backbone whose package is not installed is not checked: a study can be read without it.
-
-    Raises
-    ------
-    ValueError : as `FromBlock`, or the backbone rejects its settings.
-    """
+    """Check that a backbone has a block from which it can be trained. Builds it without memory for its weights."""
     part = find(backbone)
     offline = part.without_weights(dict(settings))
     try:
@@ -162,10 +137,7 @@ def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
 
 
 def has_layer_norm(backbone: str, settings: Mapping[str, Any]) -> bool:
-    """Whether layer norm is all that normalises a network, as Vision Transformers, Swin and ConvNeXt.
-
-    False for a backbone whose package is not installed. Raises ValueError for one that rejects its settings.
-    """
+    """Whether layer norm is all that normalises a network, as Vision Transformers, Swin and ConvNeXt."""
     offline = find(backbone).without_weights(dict(settings))
     try:
         find(backbone).check_installed(offline)

@@ -17,8 +17,6 @@ from dml.models.small import Identity
 from dml.protocols import Backbone, Composite
 from dml.types import Resize
 
-HEADS = ("none", "linear", "mlp")
-
 
 class NormalizedLinear(nn.Linear):
     """(N, features) -> (N, size): a linear layer on rows divided by their length, as whitening is fitted to."""
@@ -44,13 +42,7 @@ class EmbeddingNetwork(nn.Module):
     ValueError : an unknown batch norm; the message lists the choices.
     """
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        embedding_size: int,
-        head_normalize: bool = False,
-        batch_norm: str = "live",
-    ):
+    def __init__(self, backbone: Backbone, embedding_size: int, head_normalize: bool = False, batch_norm: str = "live"):
         super().__init__()
         if batch_norm not in BATCH_NORMS:
             raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
@@ -74,16 +66,9 @@ SIDE = 64  # pixels of the images that a backbone is tried with, where nothing i
 
 
 def find(name: str) -> type[Backbone]:
-    """The class of a backbone, with all class members of `dml.protocols.Backbone`.
+    """The class of a backbone, by its name or a dotted path, with all class members of `dml.protocols.Backbone`.
 
-    Parameters
-    ----------
-    name : a file's name in `dml/models`, or a dotted path to a class of another package. A foreign class keeps the
-        members that it has; the others say that it has no pretrained weights and takes any number of channels.
-
-    Raises
-    ------
-    ValueError : an unknown name; the message lists the choices.
+    Members that a foreign class lacks say: no pretrained weights, any number of channels. Raises ValueError.
     """
     found = discovery.find("dml.models", name)
     if discovery.is_foreign(name) and not issubclass(found, Untrained):
@@ -125,9 +110,7 @@ def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
 def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
     """How all of some networks' images are resized, each given as (name, settings).
 
-    Raises
-    ------
-    ValueError : their weights were trained for different pixels, or for no particular ones.
+    Raises ValueError: their weights were trained for different pixels, or for no particular ones.
     """
     found: dict[Resize, str] = {}
     for name, settings in networks:
@@ -146,9 +129,7 @@ def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with a `{path, sha256}` for each file that they name.
 
-    Raises
-    ------
-    ValueError : there is no such file, or its name has another ending.
+    Raises ValueError: there is no such file, or its name has another ending.
     """
     part = find(backbone)
     named = {name: resolve(settings[name]) for name in part.file_settings if settings.get(name) is not None}
@@ -158,9 +139,7 @@ def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with the SHA-256 of each file that they name in place of the file.
 
-    Raises
-    ------
-    ValueError : as `with_files`, for a file whose digest the settings do not state.
+    Raises ValueError: as `with_files`, for a file whose digest the settings do not state.
     """
     part = find(backbone)
     named = {name: settings[name] for name in part.file_settings if settings.get(name) is not None}
@@ -220,14 +199,5 @@ def build_backbone(backbone: str, channels: int, image_size: int | None, **setti
 
 
 def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingNetwork:
-    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings.
-
-    Parameters
-    ----------
-    head : `head` and `head_normalize`, as `build` takes them.
-
-    Raises
-    ------
-    ValueError : an unknown head; the message lists the choices.
-    """
+    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings."""
     return EmbeddingNetwork(Identity(features), embedding_size, **head)

@@ -27,12 +27,7 @@ WeightsFile = str | Mapping[str, str]
 
 
 def resolve(path: Any) -> dict[str, str]:
-    """The absolute path and the SHA-256 of a file of weights: `{path, sha256}`.
-
-    Raises
-    ------
-    ValueError : there is no such file, or it is of another kind.
-    """
+    """The absolute path and the SHA-256 of a file of weights: `{path, sha256}`. Raises ValueError."""
     file = Path(path["path"] if isinstance(path, Mapping) else path)
     check_suffix(file)
     if not file.is_file():
@@ -52,20 +47,7 @@ def load(
     removed: Sequence[str] = (),
     adapt: Callable[[State], State] = lambda state: state,
 ) -> None:
-    """Give a network the weights in a file. All of them must fit.
-
-    The names may be those inside the network's only part, such as torchvision's `features`.
-
-    Parameters
-    ----------
-    removed : the modules that the network lacks, such as its classifier; the file may have them.
-    adapt : changes the weights before they are compared with the network's.
-
-    Raises
-    ------
-    ValueError : the file is missing, has changed since the trial was planned, cannot be read, or belongs to another
-        network; the message names a few tensors of each kind.
-    """
+    """Give a network the weights in a file. All of them must fit. Raises ValueError."""
     found = resolve(weights)
     if isinstance(weights, Mapping) and found["sha256"] != weights["sha256"]:
         raise ValueError(
@@ -85,12 +67,7 @@ def load(
 
 
 def read(file: Path) -> State:
-    """The tensors in a file by name.
-
-    Raises
-    ------
-    ValueError : the file cannot be read, or contains something else.
-    """
+    """The tensors in a file by name. Raises ValueError."""
     if files.is_lfs_pointer(file):
         raise ValueError(f"{file}: is a git-LFS pointer, not the file: run `git lfs pull`")
     if file.suffix == ".safetensors":

@@ -1,15 +1,13 @@
-"""A network of another package as a backbone, with frozen batch norm as an option.
+"""A network of another package as a backbone, and TensorFlow's padding, `SAME`, in networks of torch.
 
-TensorFlow's padding, `SAME`, in networks of torch.
-
-torch pads both sides of an image equally. TensorFlow pads as little as the stride needs, and one more after the image
-than before it where the number is odd: at stride 2 and a kernel of 3, an even size gets none before and one after. The
-two agree at stride 1. Source: "Notes on padding", https://www.tensorflow.org/api_docs/python/tf/nn#notes_on_padding_2.
+TensorFlow pads as little as the stride needs, one more after the image than before it where the number is odd; at
+stride 1 the two agree. Source: "Notes on padding", https://www.tensorflow.org/api_docs/python/tf/nn#notes_on_padding_2.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -26,21 +24,7 @@ IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
 
 class Wrapped(nn.Module):
-    """images (N, C, H, W) -> (N, features), by a network without its classifier.
-
-    The constructor of a subclass takes `pretrained`, which says whether weights are fetched, and `weights`, a file.
-
-    Parameters
-    ----------
-    network : the network.
-    label : for messages, such as `backbone 'timm': resnet50`.
-    channels, side : of the images.
-    frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
-
-    Raises
-    ------
-    ValueError : as `width_of`.
-    """
+    """images (N, C, H, W) -> (N, features), by a network without its classifier. Raises ValueError."""
 
     file_settings: ClassVar[Sequence[str]] = ("weights",)
     inner: ClassVar[str] = "network"
@@ -50,6 +34,32 @@ class Wrapped(nn.Module):
         self.network, self.frozen_batch_norm = network, frozen_batch_norm
         self.side, self.features = side, width_of(network, label, channels, side, side)
         self.train()
+
+    @classmethod
+    @abstractmethod
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """`mean` and `std` of the pixels for the weights, if they are known."""
+
+    @classmethod
+    @abstractmethod
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize | None:
+        """The pixels for which the weights were trained, if they are known."""
+
+    @classmethod
+    def channels_for(cls, channels: int) -> int:
+        """Always 3."""
+        return 3
+
+    @classmethod
+    def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
+        """The settings `mean` and `std`, else those of the weights; None without weights."""
+        known = cls.trained_on(settings) if loads_weights(settings) else None
+        return own_statistics(known, settings.get("mean"), settings.get("std"))
+
+    @classmethod
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """Those of the weights of this name, also for weights from a file; None without weights."""
+        return cls.resized_to(settings) if loads_weights(settings) else None
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,10 +105,6 @@ def without_memory(work: Callable[[], Any]) -> Any:
 def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
     """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
     often the width before their last layers.
-
-    Raises
-    ------
-    ValueError : the network takes no images of this size, or its result has another shape.
     """
     try:
         with torch.no_grad():
@@ -110,6 +116,11 @@ def width_of(network: nn.Module, label: str, channels: int, height: int, width: 
         got = shape or type(found).__name__
         raise ValueError(f"{label}: expected a result of shape (N, features), got {got}: choose a pooling")
     return shape[1]
+
+
+def loads_weights(settings: Mapping[str, Any]) -> bool:
+    """Whether a wrapped network has weights that are not random."""
+    return settings.get("weights") is not None or settings.get("pretrained", True)
 
 
 def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,12 +136,7 @@ def check_package(package: str, label: str, extra: str | None) -> None:
 
 
 def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:
-    """Statistics of the pixels: those that a study sets, else the known ones; None without either.
-
-    Raises
-    ------
-    ValueError : only one of `mean` and `std` is set, and the other is not known.
-    """
+    """Statistics of the pixels: those that a study sets, else the known ones; None without either."""
     if mean is None and std is None:
         return None if known is None else {"mean": list(known["mean"]), "std": list(known["std"])}
     if known is None and (mean is None or std is None):

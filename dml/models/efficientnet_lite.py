@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from dml.models._weights import State, load
-from dml.models._wrapped import Wrapped, check_package, own_statistics
+from dml.models._wrapped import Wrapped, check_package
 from dml.types import Resize
 
 OUTSIDE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2"}
@@ -74,25 +74,14 @@ class Lite(Wrapped):
         super().__init__(network, self._label(), channels, image_size or self.native.side, frozen_batch_norm)
 
     @classmethod
-    def channels_for(cls, channels: int) -> int:
-        """Always 3."""
-        return 3
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the package's weights."""
+        return STATISTICS
 
     @classmethod
-    def statistics(
-        cls,
-        pretrained: bool = True,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
-        """The settings `mean` and `std`, else those of the package's weights; None without weights."""
-        return own_statistics(STATISTICS if pretrained else None, mean, std)
-
-    @classmethod
-    def pixels(cls, pretrained: bool = True, **settings: Any) -> Resize | None:
-        """Those that timm states for the same weights; None without weights."""
-        return cls.native if pretrained else None
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize:
+        """Those that timm states for the same weights."""
+        return cls.native
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:

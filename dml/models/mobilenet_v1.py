@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from dml.models._weights import WeightsFile, load
-from dml.models._wrapped import IMAGENET, check_padding, own_statistics, pad_as_tensorflow, without_file
+from dml.models._wrapped import IMAGENET, Untrained, check_padding, own_statistics, pad_as_tensorflow, without_file
 from dml.types import Resize
 
 STAGES = ((64,), (128, 128), (256, 256), (512,) * 6, (1024, 1024))
@@ -21,7 +21,7 @@ STAGES = ((64,), (128, 128), (256, 256), (512,) * 6, (1024, 1024))
 PUBLISHED = Resize(224, "bilinear", 0.875)  # TensorFlow's models: research/slim, inception_preprocessing.py
 
 
-class MobilenetV1(nn.Module):
+class MobilenetV1(Untrained, nn.Module):
     """images (N, C, H, W) -> (N, 1024 * width).
 
     Parameters
@@ -36,7 +36,6 @@ class MobilenetV1(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    packages: ClassVar[Sequence[str]] = ()
     file_settings: ClassVar[Sequence[str]] = ("weights",)
 
     def __init__(
@@ -72,34 +71,20 @@ class MobilenetV1(nn.Module):
             load(self, weights, removed=("classifier",))
 
     @classmethod
-    def channels_for(cls, channels: int) -> int:
-        """Returns `channels`: images keep their channels."""
-        return channels
-
-    @classmethod
-    def statistics(
-        cls,
-        weights: WeightsFile | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
+    def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else ImageNet's for weights from a file; None without either."""
-        return own_statistics(None if weights is None else IMAGENET, mean, std)
+        known = None if settings.get("weights") is None else IMAGENET
+        return own_statistics(known, settings.get("mean"), settings.get("std"))
 
     @classmethod
-    def pixels(cls, weights: WeightsFile | None = None, **settings: Any) -> Resize | None:
+    def pixels(cls, **settings: Any) -> Resize | None:
         """Those of the published weights, for weights from a file; None without."""
-        return None if weights is None else PUBLISHED
+        return None if settings.get("weights") is None else PUBLISHED
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings without a file of weights."""
         return without_file(settings)
-
-    @classmethod
-    def check_installed(cls, settings: Mapping[str, Any]) -> None:
-        """Does nothing: no package is needed."""
 
     def forward(self, images: Tensor) -> Tensor:
         return self.blocks(self.act(self.bn1(self.conv_stem(images)))).mean((2, 3))

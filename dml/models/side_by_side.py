@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from dml.models._network import build_backbone, each_inside, find, pixels_of
+from dml.models._wrapped import Untrained
 from dml.types import Resize
 
 UNCHANGED = {"mean": [0.0], "std": [1.0]}
 
 
-class SideBySide(nn.Module):
+class SideBySide(Untrained, nn.Module):
     """images (N, 3, H, W) -> (N, sum of the networks' features).
 
     Parameters
@@ -36,8 +37,6 @@ class SideBySide(nn.Module):
     """
 
     version: ClassVar[int] = 1
-    packages: ClassVar[Sequence[str]] = ()  # each network has its own
-    file_settings: ClassVar[Sequence[str]] = ()
     scales: Tensor
     shifts: Tensor
 
@@ -73,20 +72,15 @@ class SideBySide(nn.Module):
         return 3
 
     @classmethod
-    def statistics(cls, backbones: Sequence[str | Mapping[str, Any]] = ()) -> dict[str, list[float]] | None:
+    def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Those of the first network whose weights expect some."""
-        own = (find(name).statistics(**settings) for name, settings in _parts(backbones))
-        return next((found for found in own if found is not None), None)
+        each = (find(name).statistics(**own) for name, own in _parts(settings.get("backbones", ())))
+        return next((found for found in each if found is not None), None)
 
     @classmethod
-    def pixels(cls, backbones: Sequence[str | Mapping[str, Any]] = ()) -> Resize | None:
-        """Those of the networks whose weights were trained for some.
-
-        Raises
-        ------
-        ValueError : they were trained for different ones.
-        """
-        parts = [part for part in _parts(backbones) if find(part[0]).pixels(**part[1]) is not None]
+    def pixels(cls, **settings: Any) -> Resize | None:
+        """Those of the networks whose weights were trained for some. Raises ValueError if these are different."""
+        parts = [part for part in _parts(settings.get("backbones", ())) if find(part[0]).pixels(**part[1]) is not None]
         return pixels_of(parts) if parts else None
 
     @classmethod

@@ -13,11 +13,8 @@ from dml.models._wrapped import Untrained
 class Identity(Untrained, nn.Module):
     """No network: the head is trained on the input itself, such as vectors that another network has computed.
 
-    images (N, C, S, S) -> (N, C * S * S), unchanged; vectors are images of one pixel with C channels.
-
-    Parameters
-    ----------
-    channels, image_size : C and S; None: 1.
+    images (N, C, S, S) -> (N, C * S * S), unchanged; vectors are images of one pixel with C channels. `channels`,
+    `image_size`: C and S; None: 1.
     """
 
     version: ClassVar[int] = 1
@@ -37,12 +34,8 @@ LARGEST = 32  # pixels of a side of the reduced images
 class Pixels(Untrained, nn.Module):
     """No network: the pixels of reduced images, such as a baseline in closed form takes where nothing is pretrained.
 
-    images (N, C, H, W) -> (N, C * S * S): means over areas of the image, with S = min(32, image_size).
-
-    Parameters
-    ----------
-    channels : C.
-    image_size : side of the images; None: at least 32. Images that are not square are reduced to squares too.
+    images (N, C, H, W) -> (N, C * S * S): means over areas of the image, with S = min(32, image_size). `channels`: C.
+    `image_size`: side of the images; None: at least 32. Images that are not square are reduced to squares too.
     """
 
     version: ClassVar[int] = 1
@@ -59,12 +52,8 @@ class Pixels(Untrained, nn.Module):
 class Mlp(Untrained, nn.Module):
     """A perceptron on flattened pixels: the smallest network, for tests and tiny images.
 
-    images (N, C, S, S) -> (N, width): one hidden layer with batch norm and ReLU.
-
-    Parameters
-    ----------
-    channels, image_size : C and S of the images.
-    width : units of the hidden layer.
+    images (N, C, S, S) -> (N, width): one hidden layer with batch norm and ReLU. `channels`, `image_size`: C and S of
+    the images. `width`: units of the hidden layer.
     """
 
     version: ClassVar[int] = 1
@@ -129,11 +118,7 @@ class EpsMnist(Untrained, nn.Module):
     no activation between the two dense layers. ReLU is used here, since without one they would be a single linear
     map.
 
-    images (N, C, S, S) -> (N, 128).
-
-    Parameters
-    ----------
-    channels, image_size : C and S of the images; S is at least 6 pixels.
+    images (N, C, S, S) -> (N, 128). `channels`, `image_size`: C and S of the images; S is at least 6 pixels.
     """
 
     version: ClassVar[int] = 1

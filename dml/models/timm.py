@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dml.models._weights import State, WeightsFile, load, problems_of
-from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics, width_of
+from dml.models._wrapped import IMAGENET, Wrapped, check_package, width_of
 from dml.types import Resize
 
 DEFAULT = "resnet50"
@@ -75,35 +75,19 @@ class Timm(Wrapped):
         return channels
 
     @classmethod
-    def statistics(
-        cls,
-        name: str = DEFAULT,
-        pretrained: bool = True,
-        weights: WeightsFile | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
-        """The settings `mean` and `std`, else those of timm's weights of this name; None without weights."""
-        config, known = _config(name), None
-        if weights is not None or pretrained:
-            known = {"mean": config.mean, "std": config.std} if config is not None else None
-        return own_statistics(known if weights is None else known or IMAGENET, mean, std)
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Those of timm's weights of this name; ImageNet's for weights from a file, if timm has none."""
+        if (config := _config(settings.get("name", DEFAULT))) is not None:
+            return {"mean": config.mean, "std": config.std}
+        return None if settings.get("weights") is None else IMAGENET
 
     @classmethod
-    def pixels(
-        cls,
-        name: str = DEFAULT,
-        pretrained: bool = True,
-        weights: WeightsFile | None = None,
-        arguments: Mapping[str, Any] | None = None,
-        **settings: Any,
-    ) -> Resize | None:
-        """Those of timm's weights of this name, also for weights from a file; None without weights or a square size."""
-        config = _config(name) if weights is not None or pretrained else None
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize | None:
+        """Those of timm's weights of this name, if they are of a square size."""
+        config = _config(settings.get("name", DEFAULT))
         if config is None or config.input_size[-1] != config.input_size[-2]:
             return None
-        side = (arguments or {}).get("img_size", config.input_size[-1])
+        side = (settings.get("arguments") or {}).get("img_size", config.input_size[-1])
         return Resize(side, config.interpolation, config.crop_pct)
 
     @classmethod
@@ -139,12 +123,7 @@ def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
 
 
 def _created(name: str, pretrained: bool, settings: Mapping[str, Any]) -> nn.Module:
-    """timm's network. Weights that were downloaded before are read without asking the hub, as every trial would.
-
-    Raises
-    ------
-    ValueError : the weights are not here, and the hub does not answer.
-    """
+    """timm's network. Weights that were downloaded before are read without asking the hub, as every trial would."""
     import timm
 
     if not pretrained:

@@ -12,7 +12,7 @@ from torch import nn
 
 from dml.discovery import suggestion
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import Wrapped, check_padding, own_statistics, pad_as_tensorflow
+from dml.models._wrapped import Wrapped, check_padding, pad_as_tensorflow
 from dml.types import Resize
 
 DEFAULT = "resnet50"
@@ -76,33 +76,15 @@ class Torchvision(Wrapped):
         super().__init__(network, label, channels, side, frozen_batch_norm)
 
     @classmethod
-    def channels_for(cls, channels: int) -> int:
-        """Always 3."""
-        return 3
+    def trained_on(cls, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Those of torchvision's default weights."""
+        preset = _preset(settings.get("name", DEFAULT))
+        return preset and {"mean": preset.mean, "std": preset.std}
 
     @classmethod
-    def statistics(
-        cls,
-        name: str = DEFAULT,
-        pretrained: bool = True,
-        weights: WeightsFile | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
-        """The settings `mean` and `std`, else those of torchvision's default weights; None without weights."""
-        known = None
-        if weights is not None or pretrained:
-            preset = _preset(name)
-            known = preset and {"mean": preset.mean, "std": preset.std}
-        return own_statistics(known, mean, std)
-
-    @classmethod
-    def pixels(
-        cls, name: str = DEFAULT, pretrained: bool = True, weights: WeightsFile | None = None, **settings: Any
-    ) -> Resize | None:
-        """Those of torchvision's default weights, also for weights from a file; None without weights."""
-        preset = _preset(name) if weights is not None or pretrained else None
+    def resized_to(cls, settings: Mapping[str, Any]) -> Resize | None:
+        """Those of torchvision's default weights."""
+        preset = _preset(settings.get("name", DEFAULT))
         if preset is None:
             return None
         (side,), (resized,) = preset.crop_size, preset.resize_size
@@ -150,11 +132,7 @@ def _for_size(network: nn.Module, state: State) -> State:
 
 
 def _settle_architecture(network: nn.Module) -> None:
-    """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both.
-
-    With weights, torchvision removes GoogLeNet's auxiliary heads and rescales the input of both networks; without, it
-    does neither. No loss here trains the heads, and data-parallel training would wait for their gradients.
-    """
+    """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both."""
     if hasattr(network, "aux_logits"):
         setattr(network, "aux_logits", False)  # noqa: B010  (plain attributes, which Module's types do not know)
         setattr(network, "transform_input", True)  # noqa: B010
@@ -164,10 +142,7 @@ def _settle_architecture(network: nn.Module) -> None:
 
 
 def _take_off_classifier(network: nn.Module) -> str:
-    """Replace the classifier's last layer by the identity. Returns its name.
-
-    SqueezeNet's classifier is a convolution, which is followed by the mean over space.
-    """
+    """Replace the classifier's last layer by the identity. Returns its name."""
     for attribute in ("fc", "classifier", "head", "heads"):
         layer = getattr(network, attribute, None)
         if isinstance(layer, nn.Linear):

@@ -24,16 +24,14 @@ from dml.types import VALIDATION, noise_model
 def build(name: str, **settings: Any) -> NoiseModel:
     """A noise model from its name, its `rate` (0 <= rate < 1) and its own settings.
 
-    Raises
-    ------
-    ValueError : an unknown name or setting, or a value out of range.
+    Raises ValueError: an unknown name or setting, or a value out of range.
     """
     return discovery.build("dml.noise", name, **settings)
 
 
 PHASES = ("tune", "confirm")
 HALVES = ("tune", VALIDATION)
-OFFERED = ("features", "given", "images", "similarity")
+OFFERED = ("features", "given", "images")
 
 
 def table(
@@ -44,28 +42,17 @@ def table(
     phase: str,
     **context: Any,
 ) -> pd.DataFrame:
-    """Every noise model and rate with every seed, on the training images of one phase.
+    """Every noise model and rate with every seed, on the training images of one phase, `"tune"` or `"confirm"`.
 
     Parameters
     ----------
-    index : int64 (n,), the rows of the packed data.
-    labels : int64 (n,), their clean labels.
+    index, labels : int64 (n,), the rows of the packed data, and their clean labels.
     models : (name, rate, settings) each, no two with the same name and rate. `subset:mine` is `subset`.
-    seeds : of the trials.
-    phase : `"tune"` or `"confirm"`.
-    context : `features`, `given` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
-        with the training images at `images[index]`. Features are computed from the images if a model needs features
-        and none are given.
+    context : `features` and `given` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C) with the
+        training images at `images[index]`, from which features are computed if a model needs some and none are given.
 
-    Returns
-    -------
-    Columns noise, rate, seed, phase, index, observed (-1: left out), flipped. Each model, rate and seed has n rows, in
-    the order of `index`.
-
-    Raises
-    ------
-    ValueError : no model or no seed, a model twice, an unknown phase or context, shapes that differ, or an error of a
-        model.
+    Returns ------- Columns noise, rate, seed, phase, index, observed (-1: left out), flipped, in the order of `index`.
+    Raises ValueError.
     """
     models, seeds = list(models), list(seeds)
     keys = [(name, float(rate)) for name, rate, _ in models]
@@ -100,20 +87,11 @@ def table(
 
 
 def halves(labels: pd.DataFrame, tune: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
-    """The labels of both halves of the training classes, of labels that `table` made for all of them.
+    """The labels of both halves of the training classes, phases `"tune"` and `"validation"`, of those of all.
 
     Whoever has wrong labels divides classes by them, so an image is in the half of its observed class. Where the halves
     share classes (groups train, kinds are divided), it is in its own half. Images that are left out are in neither.
-
-    Parameters
-    ----------
-    labels : a table of the phase `"tune"`, of all training images.
-    tune : the half of each row of the packed data: `train`, `validation`, or anything else.
-    classes : int64 (N,), the true class of each row of the packed data, of the level that trains.
-
-    Returns
-    -------
-    The table without the images of neither half; its phases are `"tune"` and `"validation"`.
+    `tune` is the half of each row of the packed data, `classes` int64 (N,) its true class, of the level that trains.
     """
     index, observed = labels["index"].to_numpy(), labels["observed"].to_numpy()
     fitting, validating = (np.unique(classes[tune == role]) for role in ("train", VALIDATION))

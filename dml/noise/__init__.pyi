@@ -1,12 +1,12 @@
 # Written by `python -m dml.discovery`.
-from dml.noise.asymmetric import Asymmetric as Asymmetric
 from dml.noise.label_file import LabelFile as LabelFile
-from dml.noise.open_set import OpenSet as OpenSet
 from dml.noise.plain import Given as Given
 from dml.noise.plain import Subset as Subset
 from dml.noise.plain import Uniform as Uniform
-from dml.noise.similarity import Similarity as Similarity
-from dml.noise.small_cluster import SmallCluster as SmallCluster
+from dml.noise.structured import Asymmetric as Asymmetric
+from dml.noise.structured import OpenSet as OpenSet
+from dml.noise.structured import Similarity as Similarity
+from dml.noise.structured import SmallCluster as SmallCluster
 from collections.abc import Iterable, Mapping
 from typing import Any
 import numpy as np

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,6 @@ def check_rate(rate: float) -> float:
     if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
         raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
     return float(rate)
-
-
-def check_count(value: Any, setting: str) -> int:
-    """The value as an int. Raises ValueError, which names `setting`, unless it is a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"noise {setting}: expected a whole number, at least 1, got {value!r}")
-    return int(value)
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
@@ -44,11 +37,7 @@ def check_classes(classes: np.ndarray, rate: float) -> None:
 
 
 def chosen(n: int, rate: float, seed: int) -> np.ndarray:
-    """Exactly round(rate * n) of n positions, in random order.
-
-    For one seed, the positions of a lower rate are a subset of those of a higher rate, for every model. Therefore the
-    topline `subset` leaves out exactly the samples that `uniform` flips.
-    """
+    """Exactly round(rate * n) of n positions, in random order; of one seed, those of a lower rate are among them."""
     return seeding.numpy_generator(seed, "noise/chosen").permutation(n)[: round(rate * n)]
 
 
@@ -68,10 +57,7 @@ CHUNK = 1024  # images read at once; bounds the memory
 
 
 def pixels(images: Any, rows: np.ndarray) -> np.ndarray:
-    """Small grey images: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d), d <= 256, averages over blocks.
-
-    Each row has mean 0 and length 1, so brightness and contrast have no effect.
-    """
+    """Small grey images: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d <= 256), rows of mean 0 and length 1."""
     blocks = [_small(np.asarray(images[rows[start : start + CHUNK]])) for start in range(0, len(rows), CHUNK)]
     features = np.concatenate(blocks)
     features -= features.mean(axis=1, keepdims=True)

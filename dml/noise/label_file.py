@@ -24,11 +24,9 @@ TOLERANCE = 0.005  # of the rate, which is written with two or three digits
 class LabelFile:
     """Observes the labels in the file. The seed has no effect.
 
-    Parameters
-    ----------
-    path : the file, `.csv`, `.tsv` or `.parquet`. It may contain more rows than are needed.
-    rate : the share of wrong labels under which a study lists this file. If above 0, it must match the file to within
-        0.005 in the confirm phase; the tune phase sees only some of the classes.
+    `path`: the file, `.csv`, `.tsv` or `.parquet`. It may contain more rows than are needed. `rate`: the share of wrong
+    labels under which a study lists this file. If above 0, it must match the file to within 0.005 in the confirm phase;
+    the tune phase sees only some of the classes.
     """
 
     version: ClassVar[int] = 1
@@ -48,16 +46,10 @@ class LabelFile:
     ) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,).
 
-        Parameters
-        ----------
-        index : int64 (n,), the rows in the packed data; None: 0 to n - 1.
-        phase : a label of a class that `labels` does not contain is an error in `"confirm"`; in `"tune"` its sample is
-            left out.
-
-        Raises
-        ------
-        ValueError : the file is missing or unreadable, its columns differ, an index is missing or occurs twice, a label
-            is not a training class, or the rate does not match.
+        `index`: int64 (n,), the rows in the packed data; None: 0 to n - 1. `phase`: a label of a class that `labels`
+        does not contain is an error in `"confirm"`; in `"tune"` its sample is left out. Raises ValueError: the file is
+        missing or unreadable, its columns differ, an index is missing or occurs twice, a label is not a training class,
+        or the rate does not match.
         """
         labels = check_labels(labels)
         index = np.arange(len(labels)) if index is None else host_array(index, "noise 'label_file': index")

@@ -56,11 +56,8 @@ class Subset:
     noise divided by the topline's separates the effect of fewer good labels from that of bad labels. For one seed,
     the topline leaves out exactly the samples that `uniform` flips.
 
-    Leaves out exactly `round(rate * n)` samples, observed as -1, and flips no label.
-
-    Parameters
-    ----------
-    rate : share of the samples that is left out, 0 <= rate < 1.
+    Leaves out exactly `round(rate * n)` samples, observed as -1, and flips no label. `rate`: share of the samples that
+    is left out, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
@@ -84,12 +81,8 @@ class Given:
     A dataset states both (`docs/datasets.md`). Training images are those whose given label is a training class, as
     in life: some of them may belong to other classes.
 
-    Observes the given labels. The seed has no effect.
-
-    Parameters
-    ----------
-    rate : the share of wrong labels under which a study lists them. It is not chosen but counted: `corrupt`, the stage,
-        compares the two.
+    Observes the given labels. The seed has no effect. `rate`: the share of wrong labels under which a study lists them.
+    It is not chosen but counted: `corrupt`, the stage, compares the two.
     """
 
     version: ClassVar[int] = 1
@@ -103,13 +96,8 @@ class Given:
     def corrupt(self, labels: np.ndarray, seed: int, given: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
 
-        Parameters
-        ----------
-        given : int64 (n,), the labels as they came; -1 leaves a sample out.
-
-        Raises
-        ------
-        ValueError : there are none, or there is not one for each label.
+        `given`: int64 (n,), the labels as they came; -1 leaves a sample out. Raises ValueError: there are none, or
+        there is not one for each label.
         """
         labels = check_labels(labels)
         if given is None:

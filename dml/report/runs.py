@@ -204,7 +204,6 @@ def _finite(values: Mapping[str, Any]) -> dict[str, float]:
 
 ALIAS = "champion"
 CARD = "champion.json"
-ONNX = "model.onnx"
 KEPT = ("options", "resize")  # settings of the dataset that are not shown
 
 
@@ -223,14 +222,13 @@ def champions(store: Path, study: str) -> list[Run]:
 def _champion(name: str, path: Path, card: dict[str, Any], latest: bool) -> Run:
     folder, recipe = path.parent, card["recipe"]
     winner, described = recipe["methods"][0], read_json(folder / "model.json")
-    identity = card["key"] + ("+onnx" if (folder / ONNX).is_file() else "")
     parts = {f"recipe/{recipe['score']}.{part}": winner[part] for part in ("mean", "low", "high")}
     data = {key: value for key, value in card["dataset"].items() if key not in KEPT}
     return Run(
         "champion",
         f"{name}, champion",
         tags={
-            "dml.identity": f"{name}/{identity}",
+            "dml.identity": f"{name}/{card['key']}",
             "dml.key": card["key"],
             "dml.git_commit": card["versions"]["git_commit"],
         },
@@ -239,7 +237,7 @@ def _champion(name: str, path: Path, card: dict[str, Any], latest: bool) -> Run:
         files={CARD: path},
         model=Model(
             folder,
-            identity,
+            card["key"],
             described["image_shape"],
             described["network"]["embedding_size"],
             name=ALIAS,

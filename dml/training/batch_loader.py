@@ -21,20 +21,9 @@ class TrainingBatch(NamedTuple):
 
 
 class BatchLoader:
-    """An endless sequence of batches.
+    """An endless sequence of batches. On a CPU a mapped batch is read in less time than a prefetching thread costs.
 
-    For a GPU, and for stored views, the next batch is prefetched during the current step. On a CPU a mapped
-    batch is read in less time than its transfer between threads would take.
-
-    Parameters
-    ----------
-    images : uint8 (N, H, W, C), mapped; indexed by rows.
-    rows : int64 (n,), the rows of the training images.
-    observed : int64 (n,), their observed classes.
-    sampler : draws positions in `rows`.
-    device : where the batches go.
-    share : `(rank, size)`: load the images of the rank-th of `size` equal parts of each batch.
-    views : chooses a random view of each image, where `images` has several (`dml.training.frozen.opening.StoredViews`).
+    `share` (rank, size): load the images of the rank-th of `size` parts of each batch. `views` draws views of images.
     """
 
     def __init__(

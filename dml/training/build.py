@@ -30,14 +30,7 @@ def build_augment(spec: TrialSpec, data: TrialData) -> Augmentation:
 
 
 def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
-    """The network, with the weights that it starts from. Of a frozen trial: only the head.
-
-    With `train_from` its backbone takes activations, and has the weights that computed them.
-
-    Parameters
-    ----------
-    resumes : a checkpoint will replace the weights, so files that contain others are not read, and may be gone.
-    """
+    """The network, with the weights that it starts from. Of a frozen trial: only the head."""
     training = spec.training
     if training.frozen:
         width, head = data.packed.images.shape[-1], recipe.describe_head(training)
@@ -79,16 +72,9 @@ def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> 
 
 
 def build_loss(spec: TrialSpec, classes: int, size: int) -> Loss:
-    """The loss, for `classes` observed classes and embeddings of `size` dimensions.
-
-    Settings of the study have priority over those filled in here.
-    """
+    """The loss, for `classes` observed classes and embeddings of `size` dimensions."""
     return losses.build_for(
-        spec.loss.name,
-        spec.loss.settings,
-        num_classes=classes,
-        embedding_size=size,
-        normalize=spec.training.normalize,
+        spec.loss.name, spec.loss.settings, num_classes=classes, embedding_size=size, normalize=spec.training.normalize
     )
 
 
@@ -103,10 +89,7 @@ def build_filter(spec: TrialSpec, classes: int, size: int, loss: Loss) -> Filter
 
 
 def build_miner(spec: TrialSpec, loss: Loss) -> Miner | None:
-    """The miner, or None without one.
-
-    Unless the study sets them, it takes over the loss's `mining` settings (margin, distance) and normalisation.
-    """
+    """The miner, or None without one."""
     if spec.miner is None:
         return None
     if spec.miner.name:

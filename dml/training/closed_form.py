@@ -76,18 +76,7 @@ def fit(
     size: int | None = None,
     shrinkage: float | None = None,
 ) -> Projection:
-    """The projection of one kind.
-
-    Parameters
-    ----------
-    kind : one of `KINDS`.
-    features, labels : see `ClosedForm`.
-    size, shrinkage : see `ClosedForm.projection`.
-
-    Raises
-    ------
-    ValueError : see `ClosedForm` and `ClosedForm.projection`.
-    """
+    """The projection of one kind; features, labels as of `ClosedForm`, the rest as of its `projection`."""
     return ClosedForm(features, labels).projection(kind, size, shrinkage)
 
 
@@ -100,17 +89,10 @@ def apply(found: Projection, features: np.ndarray) -> np.ndarray:
 
 
 class ClosedForm:
-    """All projections of some training rows. What they share is computed once.
+    """All projections of features float (n, D) with observed labels int (n,), in float64; -1 is left out.
 
-    Parameters
-    ----------
-    features : float (n, D), an array or a tensor, on whose device everything is computed, in float64.
-    labels : observed classes, int (n,). Rows with -1 are left out. Of more than 10,000 others some take part
-        (`taking_part`).
-
-    Raises
-    ------
-    ValueError : other shapes, a number that is not finite, or fewer than two rows.
+    Of more than 10,000 rows some take part (`taking_part`). Raises ValueError for other shapes, a number that is not
+    finite, or fewer than two rows.
     """
 
     def __init__(self, features: np.ndarray | Tensor, labels: np.ndarray):
@@ -138,24 +120,13 @@ class ClosedForm:
             )
 
     def projection(self, kind: str, size: int | None = None, shrinkage: float | None = None) -> Projection:
-        """One projection.
+        """One projection of one of `KINDS` to `size` d dimensions; None: all D, of `lda` its discriminants.
 
-        Parameters
-        ----------
-        kind : one of `KINDS`.
-        size : d, its length. None: all D; of `lda`, its at most K - 1 discriminants.
-        shrinkage : s of `whitening` and `lda`; None: the best of `SHRINKAGES` on held-out training classes, or 1 if
-            there are fewer than four classes or too few images of each.
-
-        Returns
-        -------
-        The projection. Axes without variance in the training rows are zero rows of the weight, so that it has the
-        asked length. Each axis has the sign that makes its largest weight positive.
-
-        Raises
-        ------
-        ValueError : an unknown kind; a size below 1 or above D; a shrinkage that is negative, not finite, or for
-            `components`; no class with two different images; for `lda`, only one class.
+        `shrinkage` s of `whitening` and `lda`, None: the best of `SHRINKAGES` on held-out training classes, or 1 if
+        there are fewer than four classes or too few images of each. Axes without variance are zero rows of the weight;
+        each axis has the sign that makes its largest weight positive. Raises ValueError for an unknown kind, a size
+        outside of 1 to D, an invalid shrinkage, and for classes that have no two different images, or of which there is
+        only one (`lda`).
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
@@ -237,9 +208,7 @@ def _features(features: Any) -> Any:
 def check_classes(kind: str, labels: np.ndarray) -> None:
     """Check that a kind can be fitted to observed labels (n,); those that are -1 are left out.
 
-    Raises
-    ------
-    ValueError : `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
+    Raises ValueError: `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
     """
     if kind not in NORMALIZED:
         return

@@ -1,11 +1,7 @@
 """Communication between the processes that share a trial. In a process of its own, each function changes nothing.
 
-The processes exist already, with a `torch.distributed` process group, when a trial is built: in a sweep Ray Train
-starts them (`dml.sweep.execution.ranks`), and `torchrun` with `init_process_group` does as well.
-
 Each process embeds its share of the batch and computes the loss of the whole batch. Embeddings are gathered with their
-gradients, so N processes give the loss and the gradients of one process on the whole batch. Batch norm is synchronised
-on GPUs. On CPUs, where torch has no synchronised batch norm, it sees each process's share.
+gradients, so N processes give the loss and the gradients of one. Batch norm is synchronised on GPUs only.
 """
 
 from __future__ import annotations
@@ -24,12 +20,7 @@ version = 2
 
 
 def share_of_batch(images: int) -> tuple[int, int]:
-    """`rank_and_size()`, for a batch of so many images.
-
-    Raises
-    ------
-    ValueError : the batch cannot be shared equally.
-    """
+    """`rank_and_size()`, for a batch of so many images. Raises ValueError."""
     rank, size = rank_and_size()
     if images % size:
         raise ValueError(f"training.workers: a batch of {images} images cannot be shared equally by {size} workers")
@@ -87,10 +78,7 @@ def synchronised(model: nn.Module) -> nn.Module:
 
 
 def average_gradients(loss: Loss) -> None:
-    """Give the loss's own parameters equal gradients on all processes.
-
-    Every process has computed these gradients in full. On GPUs sums differ in the last bits, so proxies would diverge.
-    """
+    """Give the loss's own parameters equal gradients on all processes."""
     size = rank_and_size()[1]
     if size > 1:
         for parameter in loss.parameters():

@@ -1,17 +1,4 @@
-"""A trial's images and labels, opened from the outputs of the data stages.
-
-In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` (or
-`split/<dataset>/<seed>.parquet`, where seeds select the split) and `noise/<dataset>.parquet` say which images a phase
-uses and with which labels. Further class splits have files of their own, as `dml.data.splits` names them. This
-module only reads all these.
-
-The training images that are evaluated where a dataset has very many.
-
-Retrieval depends on two numbers: how many images of its own class a query can find, and how many others it can confuse
-with them. A sample of many small classes (Online Products: 5 images each) keeps classes whole, since evenly thinned
-ones would have nothing left to find. A sample of few large classes (MNIST: 6,000 images each) thins them evenly, since
-a few whole ones would leave nothing to confuse.
-"""
+"""A trial's images and labels, opened from the outputs of the data stages in `data/<study>`, which this only reads."""
 
 from __future__ import annotations
 
@@ -36,19 +23,9 @@ WHOLE = 100  # images; a smaller class is never thinned
 
 
 def sample(rows: np.ndarray, classes: np.ndarray, most: int = MOST) -> np.ndarray:
-    """At most `most` of the images, the same for every trial of a dataset; all if there are no more than that.
+    """At most `most` of the images, the same for every trial of a dataset: rows int64 (n,) of classes (n,) -> (m,).
 
-    Each class keeps as many random images as fit if all classes get equally many, but at least `WHOLE`. Of the classes
-    so thinned, random whole ones are taken as long as they fit, so there are fewer than `most` images in general.
-
-    Parameters
-    ----------
-    rows : int64 (n,), rows of the images in the packed array.
-    classes : int64 (n,), their fine classes.
-
-    Returns
-    -------
-    int64 (m,), a subset of `rows` in the same order.
+    Classes keep equally many images, but at least `WHOLE`; of these, random whole classes are taken while they fit.
     """
     if len(rows) <= most:
         return rows
@@ -91,16 +68,7 @@ class TrialData:
     train_on: str = "fine"  # the level of the observed labels
 
     def evaluation_rows(self, name: str) -> np.ndarray:
-        """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
-
-        Of the training images at most 10,000 are evaluated (`train_sample.sample`).
-
-        Under the protocol `train_val_test`, the sets of training classes contain images of the fitting half only.
-
-        Raises
-        ------
-        ValueError : the split has no images in this set.
-        """
+        """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array."""
         if name == VALIDATION and self.validation is not None:
             return self.validation.index.to_numpy()
         column, roles = EVALUATION_ROLES[name]
@@ -112,11 +80,7 @@ class TrialData:
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
 
     def scored_labels(self, name: str, level: str, rows: np.ndarray) -> np.ndarray:
-        """The labels (m,) that scores of some rows of an evaluation set count by.
-
-        They are the true ones; of validation images those observed, of the level that trains, unless the study asks for
-        the oracle. Other levels have no wrong labels.
-        """
+        """The labels (m,) that scores of some rows count by: true ones, or of validation images those that choose."""
         if name == VALIDATION and self.validation is not None and level == self.train_on:
             return self.validation.loc[rows].to_numpy()
         return self.labels(level, rows)
@@ -129,12 +93,7 @@ class TrialData:
 
 
 def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
-    """Open a trial's data. The images are mapped, not read.
-
-    Raises
-    ------
-    FileNotFoundError : a stage's output is missing; the message names the stage to run.
-    """
+    """Open a trial's data. The images are mapped, not read. Raises FileNotFoundError."""
     name = spec.dataset.name
     opened = open_packed_of(data_root, name)
     split = split_of(data_root, name, spec.seed)
@@ -161,17 +120,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
 
 
 def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
-    """Check that each evaluation set has images.
-
-    Parameters
-    ----------
-    split : of a dataset.
-    name : of the dataset.
-
-    Raises
-    ------
-    ValueError : a set has none; the message lists those that have images.
-    """
+    """Raise a ValueError unless each evaluation set has images; the message lists those that have."""
     full = [s for s in ("test", "seen", "train") if split["final"].isin(EVALUATION_ROLES[s][1]).any()]
     for asked in sets:
         if asked not in full:
@@ -184,19 +133,7 @@ def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
 
 
 def check_pairs(split: pd.DataFrame, labels: np.ndarray, name: str, dataset: str) -> None:
-    """Check that some query of an evaluation set has a match; else its scores are NaN and every trial fails.
-
-    Parameters
-    ----------
-    split : of a dataset.
-    labels : int64 (n,), the class of each row of the packed array, at the level of the objective.
-    name : of the evaluation set.
-    dataset : its name.
-
-    Raises
-    ------
-    ValueError : no class has two images there, or none of a query is in the gallery.
-    """
+    """Raise a ValueError if no query of an evaluation set has a match, by labels (n,) of the packed rows."""
     column, roles = EVALUATION_ROLES[name]
     chosen = split[split[column].isin(roles)]
     found = labels[chosen["index"].to_numpy()]
@@ -213,22 +150,13 @@ def check_pairs(split: pd.DataFrame, labels: np.ndarray, name: str, dataset: str
 
 
 def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:
-    """Those of the rows (m,) whose fine class is in the half of the training classes that fits.
-
-    Parameters
-    ----------
-    fine : int64 (n,), the fine class of each row of the packed array.
-    """
+    """Those of the rows (m,) whose fine class is in the half of the training classes that fits. `fine` int64 (n,)."""
     fitting = np.unique(fine[split.loc[split["tune"] == "train", "index"].to_numpy()])
     return rows[np.isin(fine[rows], fitting)]
 
 
 def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, phase: str) -> dict[str, str]:
-    """Digests of the data that a trial sees, as in `DatasetSpec`: `packed`, `split` and `labels`.
-
-    `labels` covers only this noise model, rate, seed and phase, so adding a rate to a study does not change the digests
-    of its other trials. Those of tuning include the observed labels of validation images, if these choose.
-    """
+    """Digests `packed`, `split` and `labels` of a trial's data, which other rates of a study do not change."""
     noisy = _noise(data_root, name, noise, rate, seed, phase)
     if phase == "tune":
         noisy = pd.concat([noisy, _noise_of(data_root, name, noise, rate, seed, VALIDATION)])
@@ -249,12 +177,7 @@ def has_queries(split: pd.DataFrame) -> bool:
 
 
 def open_packed_of(data_root: Path, name: str) -> Packed:
-    """The packed images of one of a study's datasets.
-
-    Raises
-    ------
-    FileNotFoundError : they are missing; the message names the stage to run.
-    """
+    """The packed images of one of a study's datasets. Raises FileNotFoundError."""
     folder = (data_root / _manifest(data_root, name)["folder"]).resolve()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: the packed images of {name!r} are missing; run `dvc repro -f pack`")
@@ -262,13 +185,7 @@ def open_packed_of(data_root: Path, name: str) -> Packed:
 
 
 def split_of(data_root: Path, name: str, seed: int | None = None) -> pd.DataFrame:
-    """The split of a dataset: that of a seed, where seeds select it (see `dml.protocols.SplitBySeed`).
-
-    Raises
-    ------
-    FileNotFoundError : it is missing; the message names the stage to run.
-    ValueError : the seed selects none.
-    """
+    """The split of a dataset: that of a seed, where seeds select it (see `dml.protocols.SplitBySeed`)."""
     return _table(splits.file_of(data_root / "split", name, seed), "split")
 
 
@@ -279,17 +196,7 @@ def seeds_by_split(data_root: Path, name: str, seeds: Sequence[int]) -> list[lis
 
 
 def training_rows(data_root: Path, name: str, phase: str, seed: int | None = None, given: bool = False) -> np.ndarray:
-    """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`.
-
-    Parameters
-    ----------
-    seed : of the trial; needed where seeds select the split.
-    given : choose classes by the labels as given, not by the verified ones.
-
-    Raises
-    ------
-    ValueError : `given`, but the images have no such labels.
-    """
+    """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`."""
     split = split_of(data_root, name, seed)
     column = {"tune": "tune", "confirm": "final"}[phase] + ("_given" if given else "")
     if column not in split:
@@ -298,12 +205,7 @@ def training_rows(data_root: Path, name: str, phase: str, seed: int | None = Non
 
 
 def given_of(packed: Packed, level: str, rows: np.ndarray) -> np.ndarray:
-    """The labels as given int64 (m,) of some rows.
-
-    Raises
-    ------
-    ValueError : there are none of this level.
-    """
+    """The labels as given int64 (m,) of some rows. Raises ValueError."""
     if f"given_{level}" not in packed.index:
         raise ValueError(f"{packed.folder}: the images have no {level} labels as given")
     return splits.given_labels(packed.index, level)[rows]

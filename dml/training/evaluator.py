@@ -1,7 +1,4 @@
-"""Scores of a trial's network: on validation classes in tuning, on the test split in confirmation.
-
-Test images count by clean labels, validation images by those that choose (`search.validation`).
-"""
+"""Scores of a trial's network. Test images count by clean labels, validation images by those that choose."""
 
 from __future__ import annotations
 
@@ -24,22 +21,10 @@ from dml.types import TrialSpec
 
 
 class Evaluator:
-    """Embeds a trial's evaluation sets and scores the embeddings.
-
-    Parameters
-    ----------
-    spec : the trial.
-    data : its images and clean labels.
-    model : on `device`; uint8 images reach it through `augment`, in evaluation mode.
-    """
+    """Embeds a trial's evaluation sets and scores the embeddings."""
 
     def __init__(
-        self,
-        spec: TrialSpec,
-        data: TrialData,
-        model: EmbeddingNetwork,
-        augment: Augmentation,
-        device: torch.device,
+        self, spec: TrialSpec, data: TrialData, model: EmbeddingNetwork, augment: Augmentation, device: torch.device
     ):
         self._spec, self._data = spec, data
         self._model, self._augment, self._device = model, augment, device
@@ -50,12 +35,7 @@ class Evaluator:
         )
 
     def scores(self, step: int) -> dict[str, float]:
-        """Scores by `<set>/<level>/<metric>`.
-
-        Raises
-        ------
-        TrainingError : an embedding is infinite or NaN; the message names `step`.
-        """
+        """Scores by `<set>/<level>/<metric>`. Raises TrainingError."""
         wanted = self._spec.evaluation
         scores: dict[str, float] = {}
         self._queries = {}
@@ -106,11 +86,7 @@ class Evaluator:
             )
 
     def save_classes(self, path: Path) -> None:
-        """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query.
-
-        Arrays `<set>/<level>/<metric>` float32 (C,), the mean over the class's queries that have a relevant image,
-        `<set>/<level>/queries` int64 (C,), how many these are, and `<set>/<level>/class` int64 (C,).
-        """
+        """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query."""
         if self._queries:
             arrays = {key: a for name, table in self._queries.items() for key, a in _by_class(name, table).items()}
             with replacing(path) as temporary, open(temporary, "wb") as file:
@@ -121,10 +97,7 @@ class Evaluator:
         return {level: self._data.scored_labels(name, level, rows) for level in self._spec.dataset.evaluate_on}
 
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
-        """Query and gallery masks (m,) and cameras (m,), if the split has queries.
-
-        Its validation classes have no such roles: every image is a query there, under the same rule of cameras.
-        """
+        """Query and gallery masks (m,) and cameras (m,), if the split has queries."""
         split = self._data.split
         if not has_queries(split):
             return {}

@@ -89,18 +89,10 @@ class Free:
 def choose(
     features: Mapping[str, np.ndarray], labels: np.ndarray, metric: str = "recall@1", size: int | None = None
 ) -> Free:
-    """The candidate that observed labels choose, fitted to all rows with a label.
+    """The candidate that observed labels int (n,) choose by `metric`, fitted to all rows with a label (-1: none).
 
-    Parameters
-    ----------
-    features : by name, float (n, V, D): V = 1 view, or the image and its mirror image.
-    labels : observed classes, int (n,); rows with -1 are left out.
-    metric : that chooses; any of `dml.evaluation`. MAP@R overrates LDA (docs/benchmarks/regime.md).
-    size : d, at most; None: all D. Features without a projection then count only if D is at most d.
-
-    Raises
-    ------
-    ValueError : no features, or of another shape; fewer than two rows with a label; as `closed_form.ClosedForm`.
+    `features` by name, float (n, V, D): V = 1 view, or the image and its mirror image. `size` d at most; None: all D.
+    MAP@R overrates LDA (docs/benchmarks/regime.md). Raises ValueError as `closed_form.ClosedForm`.
     """
     _check_features(features, len(labels))
     kept = taking_part(np.asarray(labels))
@@ -147,21 +139,13 @@ def look(
     folds: int = 3,
     suspects: np.ndarray | None = None,
 ) -> Look:
-    """What is free, with its scores on classes that are held out.
+    """What is free, with its scores on folds of classes that are held out; at most half as many folds as classes.
 
-    Parameters
-    ----------
-    features : as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
-    labels : observed classes, whole numbers or names (n,); images with -1 are left out.
-    metrics : of `dml.evaluation`; the first one chooses.
-    folds : of the classes, at most half as many as there are classes.
-    suspects : bool (n,), images whose labels look wrong (`dml.audit`); None: none. In a step of its own they neither
-        choose nor are fitted to, which gave back what 40% wrong labels cost on Cars (docs/benchmarks/regime.md).
-
-    Raises
-    ------
-    ValueError : features and labels of other lengths or shapes, a label that is missing, no metric, fewer than two
-        folds, or fewer than four classes of two images.
+    `features` as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
+    `labels` are whole numbers or names (n,), -1: none. The first of `metrics` chooses. `suspects` bool (n,): images
+    whose labels look wrong (`dml.audit`). In a step of its own they neither choose nor are fitted to, which gave back
+    what 40% wrong labels cost on Cars (docs/benchmarks/regime.md). Raises ValueError for other shapes, a missing label,
+    no metric, fewer than two folds, or fewer than four classes of two images.
     """
     names = np.asarray(labels)
     if names.ndim != 1 or any(label is None or label != label for label in names.tolist()):
@@ -213,19 +197,11 @@ def features_of(
     views: Views = "mirror",
     device: str = "cpu",
 ) -> dict[str, np.ndarray]:
-    """The features of image files for `look`: the layers of a network by name, float32 (n, V, D) each.
+    """The features of image files of any size, by the names of a network's layers, float32 (n, V, D) each, for `look`.
 
-    Parameters
-    ----------
-    paths : of images of any size, which are decoded in batches and squashed to squares.
-    settings : of the backbone.
-    side : of the squares in pixels; or the fields of a `dml.types.Resize`, as packing takes them.
-    views : `one`, or `mirror`: the mirror image too, which is wrong for text and digits.
-
-    Raises
-    ------
-    ValueError : no paths, or a backbone that is unknown, lacks its package, or rejects its settings.
-    DataError : an image cannot be decoded; the message names it.
+    Images are squashed to squares of `side` pixels, or resized as a `dml.types.Resize` says. `views`: `one`, or
+    `mirror`: the mirror image too, which is wrong for text and digits. Raises ValueError for no paths or a backbone
+    that does not fit, DataError for an image that cannot be decoded.
     """
     if isinstance(paths, str | Path) or not len(paths):
         raise ValueError(f"what is free: expected a list of paths of images, got {paths or 'none'}")

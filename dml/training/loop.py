@@ -1,12 +1,7 @@
-"""The training loop: one trial, from its spec to its result.
+"""The training loop: one trial, from its spec to its result, or from the checkpoint in its folder.
 
-`Training` starts from a `TrialSpec`, or resumes from the checkpoint in its folder; `advance()` trains to the next
-evaluation. On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit.
-
-A linear head in closed form, from the features of the training images and their observed labels.
-
-As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
-of new classes are better than the head that was trained on them (docs/LOG.md, 2026-11-23).
+On a CPU an interrupted and resumed trial gives the numbers of an uninterrupted one, bit for bit. Where the study says
+so, a linear head in closed form is its start (`head_start`) or is evaluated (`head_refit`).
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ from dml.training.frozen.opening import open_trial
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer, clip
 from dml.training.process import not_finite
-from dml.training.resuming import Checkpoints, Diagnostics, Filtering, History, RandomStreams, TrialState, resumes
+from dml.training.resuming import Diagnostics, Filtering, History, RandomStreams, TrialState, discard, resumes
 from dml.types import EvaluationPoint, Pairs, TrialResult, TrialSpec
 
 Mined = tuple[Tensor, Tensor, Any, Tensor | None]
@@ -63,16 +58,10 @@ def step_loss(
     generator: torch.Generator | None,
     truth: Tensor | None = None,
 ) -> tuple[Tensor, Mined | None]:
-    """The loss, a differentiable scalar; and what the miner did, or None without a miner.
+    """The loss of the batch without the samples left out, a differentiable scalar; and what the miner did.
 
-    It is that of the batch without the samples left out. Those are only masked where loss and miner can skip them, so
-    that nothing waits for the device, and removed otherwise (`dml.protocols.Loss` describes `left_out`).
-
-    Parameters
-    ----------
-    embeddings : (N, D). labels : int64 (N,).
-    kept : bool (N,), the samples that take part; None: all.
-    truth : int64 (N,), true labels, for a miner that takes them.
+    They are masked where loss and miner can skip them, so that nothing waits for the device, and removed otherwise.
+    embeddings (N, D), labels int64 (N,), kept bool (N,), None: all; truth int64 (N,), for a miner that takes it.
     """
     if kept is not None and not _can_skip(loss, mine):
         truth = None if truth is None else truth[kept]
@@ -121,19 +110,10 @@ def fit_head(
     device: torch.device,
     start: bool = False,
 ) -> str:
-    """Give a linear head the weights of `dml.training.closed_form`, or `free`, for the present features.
+    """Give a linear head the weights of `closed_form`, or `free`, for the present features; what `free` chose, or "".
 
-    Returns what `free` chose, by the first metric and one view of each image; "" of another kind.
-
-    Parameters
-    ----------
-    kind : `training.head_start` or `head_refit`.
-    start : before the first step. A worker trains many heads on the same features, and each fit takes longer than the
-        steps of a short trial, so those of starts are remembered.
-
-    Raises
-    ------
-    ValueError : the labels or the features do not allow it.
+    `start`: before the first step. A worker trains many heads on the same features, and a fit takes longer than the
+    steps of a short trial, so those of starts are remembered. Raises ValueError.
     """
     kept = closed_form.taking_part(data.observed)
     features = evaluation.embed_images(
@@ -196,25 +176,12 @@ def _remembered(
 
 
 class Training:
-    """A trial in progress.
+    """A trial in progress, in its own `folder`, with the outputs of the data stages in `data_root` (`data/<study>`).
 
-    `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the
-    learning rate of the loss's parameters, the random streams, and the head on the backbone.
-
-    `trained` is the network that is evaluated and saved: `model`, with `training.head_refit` with a head of its own.
-
-    Parameters
-    ----------
-    spec : everything that decides the result.
-    data_root : the folder with the outputs of the data stages (`data/<study>`).
-    folder : the trial's own, for its checkpoints and the trained model.
-    device : of the network.
-    checkpoint_seconds : the longest time between two checkpoints.
-
-    Raises
-    ------
-    FileNotFoundError : the output of a data stage is missing; the message names the stage.
-    ValueError : a part refuses its settings, or the batch cannot be shared equally by the processes of the trial.
+    `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the learning
+    rate of the loss's parameters, the random streams, and the head on the backbone. `trained` is the network that is
+    evaluated and saved: `model`, with `training.head_refit` with a head of its own. Raises FileNotFoundError if the
+    output of a data stage is missing, ValueError if a part refuses its settings or the batch cannot be shared equally.
     """
 
     version: ClassVar[int] = 1
@@ -257,7 +224,7 @@ class Training:
         self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
-        state = TrialState(
+        self._state = TrialState(
             self.model,
             self.loss,
             self._optimizer,
@@ -268,8 +235,7 @@ class Training:
             self._history,
             self._filtering,
         )
-        self._checkpoints = Checkpoints(self._folder, state)
-        self._checkpoints.resume()
+        self._state.resume(self._folder)
 
     @property
     def step(self) -> int:
@@ -283,12 +249,7 @@ class Training:
         return self.step >= self.total_steps and bool(curve) and curve[-1].step == self.step
 
     def advance(self) -> EvaluationPoint:
-        """Train to the next evaluation (or the end), evaluate, and save a checkpoint.
-
-        Raises
-        ------
-        TrainingError : the loss or an embedding is not finite.
-        """
+        """Train to the next evaluation (or the end), evaluate, and save a checkpoint. Raises TrainingError."""
         assert not self.finished, "a finished trial cannot advance"
         every = self.spec.evaluation.every or max(1, self.total_steps)
         at_start = self.spec.evaluation.at_start and not self._history.curve
@@ -296,7 +257,7 @@ class Training:
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
-                self._checkpoints.save()
+                self._state.save(self._folder)
         with self._history.timed():
             self._history.curve.append(EvaluationPoint(self.step, self.evaluate() if self._rank == 0 else {}))
         if self._rank == 0:
@@ -322,7 +283,7 @@ class Training:
 
     def discard_checkpoint(self) -> None:
         """Delete the checkpoint. Called once the result is recorded."""
-        self._checkpoints.discard()
+        discard(self._folder)
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -341,10 +302,7 @@ class Training:
                 raise not_finite("the loss", f"at step {step}", self.spec)
 
     def _train_step(self) -> None:
-        """Draw a batch, embed it, choose tuples, and update the network and the loss.
-
-        Does not wait for the device, unless a filter leaves samples out of a loss that cannot skip them.
-        """
+        """Draw a batch, embed it, choose tuples, and update the network and the loss."""
         self._streams.begin_step(self.step)
         batch = self._batches.next()
         images = self._augment(batch.images, training=True, generator=self._streams.augment)
@@ -385,4 +343,4 @@ class Training:
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
             self._evaluator.save_classes(self._folder / "classes.npz")
-        self._checkpoints.save()  # last, since a trial that resumes as finished saves nothing
+        self._state.save(self._folder)  # last, since a trial that resumes as finished saves nothing

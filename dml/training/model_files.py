@@ -1,34 +1,23 @@
-"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network.
-
-A trained model as an ONNX file, preprocessing included: images uint8 (N, H, W, C) -> embeddings float32 (N, D).
-
-The file is checked with onnxruntime against the model itself, and not kept if they differ. It needs the extra `onnx`.
-"""
+"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.export import Dim
 
 from dml import models
 from dml.data import augment as augmentations
-from dml.discovery import installed
-from dml.evaluation import embed_images, of_views
+from dml.evaluation import embed_images
 from dml.files import replacing, write_text
 from dml.files import sha256 as digest
+from dml.models._weights import problems_of, read
 from dml.protocols import Augmentation
-from dml.seeding import numpy_generator
-from dml.training import resuming
 from dml.training.frozen.opening import FeatureRows
 from dml.types import InitFromSpec, Views
 
@@ -79,20 +68,10 @@ class TrainedEmbedder:
         self.shape = tuple(description["image_shape"])
 
     def __call__(self, images: np.ndarray, batch: int | None = None) -> np.ndarray:
-        """Embed images.
+        """uint8 (N, H, W, C), or (N, H, W) of grey images, or vectors float (N, D') -> embeddings float32 (N, D).
 
-        Parameters
-        ----------
-        images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images; vectors are float (N, D).
-        batch : images embedded at once; None: as many as are fast.
-
-        Returns
-        -------
-        float32 (N, D), L2-normalised if the network was trained so, or if embeddings join views.
-
-        Raises
-        ------
-        ValueError : the images have another type or shape than those of the training.
+        They are L2-normalised if the network was trained so, or if they join views. `batch` images are embedded at
+        once. Raises ValueError for another type or shape than those of the training.
         """
         images = np.asarray(images)
         if len(self.shape) == 1:
@@ -121,16 +100,10 @@ def _as_images(vectors: np.ndarray, width: int) -> np.ndarray:
 
 
 HEAD = "head."
-SHOWN = 3  # tensors that a message names
 
 
 def weights_file(path: Path) -> Path:
-    """The file with the weights: of a trial's `model` folder, or the file itself.
-
-    Raises
-    ------
-    ValueError : there is no such file, or it is of another kind.
-    """
+    """The file with the weights: of a trial's `model` folder, or the file itself. Raises ValueError."""
     file = path / WEIGHTS if path.is_dir() else path
     if file.suffix not in (".safetensors", ".pt"):
         raise ValueError(f"{path}: expected a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
@@ -140,176 +113,18 @@ def weights_file(path: Path) -> Path:
 
 
 def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
-    """Give a network the weights that it starts from.
-
-    Raises
-    ------
-    ValueError : the file is missing, has changed since the trial was planned, or does not fit the network.
-    """
+    """Give a network the weights that it starts from. Raises ValueError."""
     file = weights_file(Path(init_from.path))
     if digest(file) != init_from.weights:
         raise ValueError(f"{file}: these are not the weights that the trial was planned with: run the sweep again")
-    fitting = fit(model.state_dict(), read_weights(file), init_from.head)
+    fitting = fit(model.state_dict(), read(file), init_from.head)
     model.load_state_dict(fitting, strict=False)
 
 
-def read_weights(file: Path) -> dict[str, Tensor]:
-    """The weights of a network by name, from a model or from a checkpoint.
-
-    Raises
-    ------
-    ValueError : the file cannot be read, or contains no network.
-    """
-    if file.suffix == ".pt":
-        saved: Any = resuming.load(file).get("model")
-        if not isinstance(saved, dict):
-            raise ValueError(f"{file}: not a trial's checkpoint: it has no part 'model'")
-        return saved
-    try:
-        return load_file(file)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{file}: not a safetensors file: {error}") from error
-
-
 def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str | None = None) -> dict[str, Tensor]:
-    """The weights that a network takes over.
-
-    Parameters
-    ----------
-    network : the network's own weights, by name.
-    weights : those that it should start from.
-    head : `new`: without the embedding layer; None: with it if its size fits.
-
-    Raises
-    ------
-    ValueError : the backbones differ.
-    """
-    own, given = ({name: w for name, w in state.items() if _of_backbone(name)} for state in (network, weights))
-    problems = [f"it has no {name!r}" for name in own if name not in given]
-    problems += [f"the network has no {name!r}" for name in given if name not in own]
-    problems += _other_shapes(own, given)
-    if problems:
-        more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise ValueError(f"the weights are of another backbone: {'; '.join(problems[:SHOWN])}{more}")
-    if head == "new":
-        return given
-    heads = [{name: w for name, w in state.items() if not _of_backbone(name)} for state in (network, weights)]
-    if heads[0].keys() == heads[1].keys() and not _other_shapes(*heads):
-        return {**given, **heads[1]}
-    return given
-
-
-def _of_backbone(name: str) -> bool:
-    return not name.startswith(HEAD)
-
-
-def _other_shapes(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
-    return [
-        f"{name!r} has the shape {tuple(given[name].shape)}, the network's {tuple(weight.shape)}"
-        for name, weight in own.items()
-        if name in given and given[name].shape != weight.shape
-    ]
-
-
-ONNX = "model.onnx"
-PACKAGES = ("onnx", "onnxruntime", "onnxscript")  # of the extra
-INPUT, OUTPUT = "images", "embeddings"
-TOLERANCE = 1e-4  # of each number of an embedding; relative to the largest one if that is above 1
-BATCHES = (1, 2, 7)  # that are checked
-
-
-def check_extra() -> None:
-    """Raise a ValueError unless the packages that export and check are installed."""
-    missing = [name for name in PACKAGES if not installed(name)]
-    if missing:
-        raise ValueError(f"ONNX needs {', '.join(missing)}: pip install -c constraints.txt -e '.[onnx]'")
-
-
-class Deployed(nn.Module):
-    """What the file computes: the preprocessing, the network, L2 normalisation if the model was trained so, and the
-    joined embedding of both views if they were evaluated."""
-
-    def __init__(self, embedder: TrainedEmbedder):
-        super().__init__()
-        self.network, self._augment = embedder.network, embedder.augment
-        self._normalize, self._images = embedder.normalize, len(embedder.shape) == 3
-        self._embed = of_views(self._of_one, embedder.views)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """uint8 (N, H, W, C), or vectors float32 (N, D')  -> float32 (N, D)."""
-        pixels = images.permute(0, 3, 1, 2) if self._images else images[:, :, None, None]
-        found = self._embed(pixels)
-        return nn.functional.normalize(found) if self._normalize else found
-
-    def _of_one(self, pixels: Tensor) -> Tensor:
-        return self.network(self._augment(pixels, training=False, generator=None))
-
-
-def export_onnx(folder: Path) -> Path:
-    """Write `model.onnx` beside the weights of a trained model, with a batch size of any length.
-
-    Parameters
-    ----------
-    folder : of the model.
-
-    Raises
-    ------
-    ValueError : the extra is missing, the network has an operation that cannot be exported, or the file's embeddings
-        differ from the model's by more than `TOLERANCE`.
-    """
-    check_extra()
-    embedder, path = TrainedEmbedder(folder), Path(folder) / ONNX
-    deployed = Deployed(embedder).eval()
-    with replacing(path) as temporary:
-        try:
-            program = torch.onnx.export(
-                deployed,
-                (torch.from_numpy(example(embedder, max(BATCHES))),),
-                dynamo=True,
-                dynamic_shapes={INPUT: {0: Dim("batch")}},
-                input_names=[INPUT],
-                output_names=[OUTPUT],
-                external_data=False,
-                verbose=False,
-            )
-            assert program is not None
-            program.save(str(temporary), external_data=False)
-        except Exception as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(f"{folder}: this network cannot be exported to ONNX: {first}") from error
-        check(temporary, embedder)
-    return path
-
-
-def check(path: Path, embedder: TrainedEmbedder) -> float:
-    """The largest difference between the embeddings of an ONNX file and of the model itself, over several batches.
-
-    Raises
-    ------
-    ValueError : it is above `TOLERANCE`.
-    """
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    largest = 0.0
-    for size in BATCHES:
-        images = example(embedder, size)
-        own = embedder(images)
-        (found,) = session.run([OUTPUT], {INPUT: images})
-        difference = float(np.abs(found - own).max()) / max(1.0, float(np.abs(own).max()))
-        if not difference <= TOLERANCE:
-            raise ValueError(
-                f"{path}: for {size} images the ONNX file's embeddings differ from the model's by {difference:.2g}; at "
-                f"most {TOLERANCE:g} is accepted"
-            )
-        largest = max(largest, difference)
-    return largest
-
-
-def example(embedder: TrainedEmbedder, size: int) -> np.ndarray:
-    """Images (size, *shape): the input example that MLflow has, whose values rise from 0 to 255, then random ones."""
-    draw = numpy_generator(0, "onnx")
-    first = (np.arange(math.prod(embedder.shape)) % 256).reshape(1, *embedder.shape)
-    others = draw.integers(0, 256, (size - 1, *embedder.shape))
-    together = np.concatenate([first, others])
-    return together.astype(np.uint8 if len(embedder.shape) == 3 else np.float32)
+    """The weights that a network takes over. Raises ValueError."""
+    own, given = ({name: w for name, w in state.items() if not name.startswith(HEAD)} for state in (network, weights))
+    if problems := problems_of(own, given):
+        raise ValueError(f"the weights are of another backbone: {'; '.join(problems)}")
+    heads = [{name: w for name, w in state.items() if name.startswith(HEAD)} for state in (network, weights)]
+    return given if head == "new" or problems_of(*heads) else {**given, **heads[1]}

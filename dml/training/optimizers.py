@@ -33,11 +33,7 @@ version = 2
 
 
 def build_optimizer(training: TrainingSpec, model: EmbeddingNetwork, loss: Loss) -> tuple[Optimizer, LRScheduler]:
-    """The optimiser and its schedule.
-
-    Groups are the backbone, the head and the loss's own parameters, each with its rate. Weight decay applies to weights
-    of two or more dimensions of the network only: not to norms, biases, or the loss's proxies and beta.
-    """
+    """The optimiser and its schedule. Only the network's weights of two or more dimensions decay."""
     groups = _of_network(training, model)
     learned = [p for p in loss.parameters() if p.requires_grad]
     if learned:
@@ -76,11 +72,7 @@ def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[st
 
 
 def _layers(network: nn.Module) -> list[list[nn.Parameter]]:
-    """A network's parameters by numbered blocks, such as `blocks.9` or `layer4`, from the lowest to the highest.
-
-    What comes before or after them in the network's own order is a layer too, as in `get_layer_id_for_vit` of BEiT
-    (Bao et al. 2022; microsoft/unilm, beit/optim_factory.py).
-    """
+    """A network's parameters by numbered blocks, such as `blocks.9` or `layer4`, from the lowest to the highest."""
     layers: dict[str, list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         numbered = re.match(r"(.*?\d+)\.", name)

@@ -1,9 +1,4 @@
-"""What a checkpoint contains, and how a trial resumes from it.
-
-Checkpoint files. They are written atomically, and loading one cannot run code that it contains.
-
-A checkpoint contains only containers, numbers, strings and tensors; `torch.load(weights_only=True)` refuses the rest.
-"""
+"""What a checkpoint contains, and how a trial resumes from it. Loading one cannot run code that it contains."""
 
 from __future__ import annotations
 
@@ -29,15 +24,7 @@ from dml.types import EvaluationPoint
 
 
 class RandomStreams:
-    """One generator for each purpose, and the trial's own global random state (initial weights, dropout).
-
-    Parameters
-    ----------
-    seed : of the trial.
-    rank : of this process among those that share the trial; each augments its images with its own stream. That of the
-        first one is saved; those of the others begin anew at each step, so that a resumed trial need not know them.
-    device : of the generators.
-    """
+    """One generator for each purpose, and the trial's own global random state (initial weights, dropout)."""
 
     def __init__(self, seed: int, rank: int, device: torch.device):
         self.miner = generator(seed, "miner", device)
@@ -76,14 +63,7 @@ class RandomStreams:
 
 
 class Filtering:
-    """Applies a filter to each batch, and counts.
-
-    Parameters
-    ----------
-    part : the filter.
-    samples : n, training images.
-    device : of the training.
-    """
+    """Applies a filter to each batch, and counts."""
 
     def __init__(self, part: Filter, samples: int, device: torch.device):
         self._part, self._device = part.to(device), device
@@ -103,17 +83,7 @@ class Filtering:
         return kept
 
     def agreement(self, flipped: np.ndarray | None) -> dict[str, float]:
-        """How well what was left out agrees with what is wrong, over all batches; called after the training.
-
-        Parameters
-        ----------
-        flipped : bool (n,), which observed labels are wrong; None: not known.
-
-        Returns
-        -------
-        `left_out_precision`, the share of what was left out whose label is wrong, and `left_out_recall`, the share of
-        drawn wrong labels that was left out. One without a denominator is missing.
-        """
+        """`left_out_precision` and `left_out_recall` by the labels that are wrong, bool (n,), over all batches."""
         if flipped is None:
             return {}
         drawn, left_out = (counts.cpu().numpy() for counts in (self._drawn, self._left_out))
@@ -135,17 +105,7 @@ DISTANCES_EVERY = 5  # steps between two batches whose distances are counted
 
 
 class Diagnostics:
-    """Means over the steps, and counts of the distances of pairs. Updates do not synchronise with the device.
-
-    Parameters
-    ----------
-    device : of the training.
-    count_distances : count the distances of drawn pairs, from which the report estimates eta and gamma of the bounds.
-
-    Attributes
-    ----------
-    sums : the sum over all steps of the loss and of each number that the loss and the miner report, 0-d float64.
-    """
+    """Means over the steps, and counts of the distances of pairs. Updates do not synchronise with the device."""
 
     def __init__(self, device: torch.device, count_distances: bool):
         self._device = device
@@ -156,10 +116,7 @@ class Diagnostics:
     def add_tuples(
         self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any, kept: Tensor | None = None
     ) -> None:
-        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps.
-
-        `kept` bool (B,): the samples that the miner could choose; None: all.
-        """
+        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
         if self._distances is not None and step % DISTANCES_EVERY == 0:
             self._distances.update(embeddings, labels, tuples, kept)
 
@@ -186,10 +143,7 @@ class Diagnostics:
         return {name: float(total) / steps for name, total in self.sums.items()}
 
     def counts(self) -> dict[str, list[float]]:
-        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none.
-
-        `eta_positive_drawn` and `eta_positive_uniform` are those of the positives.
-        """
+        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none."""
         counted = {} if self._distances is None else self._distances.counts()
         return {f"eta_{name}": values for name, values in counted.items()}
 
@@ -211,12 +165,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Load the state that `save` wrote, on the CPU.
-
-    Raises
-    ------
-    ValueError : the file is damaged, or contains something else than tensors and plain values.
-    """
+    """Load the state that `save` wrote, on the CPU. Raises ValueError."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
@@ -266,19 +215,18 @@ class TrialState:
     history: History
     filtering: Filtering | None = None
 
-    def save(self, path: Path) -> None:
-        """Save a checkpoint."""
-        save(path, {name: part.state_dict() for name, part in self._parts().items()})
+    def save(self, folder: Path) -> None:
+        """Save a checkpoint in the trial's folder."""
+        save(folder / FOLDER / LAST, {name: part.state_dict() for name, part in self._parts().items()})
 
-    def load(self, path: Path) -> None:
-        """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
+    def resume(self, folder: Path) -> None:
+        """Restore the checkpoint in the trial's folder, if there is one. Raises UnusableCheckpoint.
 
-        The checkpoint is the first process's.
-
-        Raises
-        ------
-        UnusableCheckpoint : and the state may be partly restored.
+        On a CPU the next steps are then those of the uninterrupted trial, bit for bit.
         """
+        if not resumes(folder):
+            return
+        path = folder / FOLDER / LAST
         try:
             saved = load(path)
             for name, part in self._parts().items():
@@ -290,32 +238,11 @@ class TrialState:
         return {name: part for name, part in vars(self).items() if part is not None}
 
 
-class Checkpoints:
-    """The checkpoint from which a trial resumes.
-
-    Parameters
-    ----------
-    folder : the trial's own.
-    state : what is saved and restored.
-    """
-
-    def __init__(self, folder: Path, state: TrialState):
-        self._folder, self._state = folder / FOLDER, state
-
-    def save(self) -> None:
-        """Save the present state."""
-        self._state.save(self._folder / LAST)
-
-    def resume(self) -> None:
-        """Restore the last checkpoint, if there is one."""
-        if resumes(self._folder.parent):
-            self._state.load(self._folder / LAST)
-
-    def discard(self) -> None:
-        """Delete it."""
-        (self._folder / LAST).unlink(missing_ok=True)
-        with suppress(OSError):  # the folder contains others, or does not exist
-            self._folder.rmdir()
+def discard(folder: Path) -> None:
+    """Delete the checkpoint in a trial's folder."""
+    (folder / FOLDER / LAST).unlink(missing_ok=True)
+    with suppress(OSError):  # the folder contains others, or does not exist
+        (folder / FOLDER).rmdir()
 
 
 def resumes(folder: Path) -> bool:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 import dml
-from dml.data.sources.numbers import Numbers
+from dml.data.sources import Numbers
 
 LOSSES = ("triplet", "contrastive", "multi_similarity")
 RATES = (0.0, 0.4)  # shares of wrong training labels

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from dml.evaluation import Vectors, _search, evaluate, ranking
-from dml.evaluation._exact import ExactDistances
-from dml.evaluation.ranking import Neighbours
+from dml.evaluation.ranking import ExactDistances, Neighbours
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 

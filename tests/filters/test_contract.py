@@ -26,17 +26,6 @@ def make(tools):
     return made
 
 
-def test_its_search_space_is_of_its_settings_and_its_file_says_where_from(name, make):
-    part = discovery.find("dml.filters", name)
-    for key, space in part.search_space.items():
-        assert key in discovery.settings_of(part)
-        assert "Search space: " in inspect.getmodule(part).__doc__
-        default = discovery.defaults_of(part).get(key)
-        assert default is None or space.low <= default <= space.high
-        for value in (space.low, space.high):
-            make(name, **{key: value})
-
-
 def test_a_mask_that_keeps_some(name, tools, make):
     keep = make(name)
     for embeddings, labels, _ in tools.noisy_batches(20):

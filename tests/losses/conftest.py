@@ -19,7 +19,7 @@ CLASSES, SIZE = 8, 16
 # Settings worth running the contract suite with, beside the defaults, which every loss runs with.
 VARIANTS = {
     "contrastive": [{"form": "squared", "reduction": "nonzero"}],
-    "triplet": [{"distance": "squared", "reduction": "mean"}, {"swap": True}, {"synthesis": "loop"}],
+    "triplet": [{"distance": "squared", "reduction": "mean"}, {"synthesis": "loop"}],
     "margin": [{"beta_per": "none"}, {"beta_per": "all", "reduction": "sum"}],
     "multi_similarity": [{"synthesis": "loop"}, {"synthesis": "embedding_expansion"}],
     "lifted_hinge": [{"synthesis": "loop"}, {"synthesis": "loop_linear"}],

@@ -17,7 +17,7 @@ def test_against_a_loop(check, normalize, normalized):
         total = 0
         for row, label in zip(e, y.tolist(), strict=True):
             z = row / row.norm() if normalize else row
-            logits = [(z @ (w / w.norm()) if normalized else z @ w) / 0.3 for w in loss.weight]
+            logits = [(z @ (w / w.norm()) if normalized else z @ w) / 0.3 for w in loss.proxies]
             if not normalized:
                 logits = [logit + b / 0.3 for logit, b in zip(logits, loss.bias, strict=True)]
             total = total - torch.log(torch.exp(logits[label]) / sum(map(torch.exp, logits)))

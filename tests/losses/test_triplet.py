@@ -7,7 +7,7 @@ import dml.losses
 from dml.losses import _triplets
 from dml.types import Tuples
 
-MODES = list(itertools.product(("euclidean", "squared"), (False, True), ("mean", "nonzero", "sum")))
+MODES = list(itertools.product(("euclidean", "squared"), ("mean", "nonzero", "sum")))
 
 
 def valid_triples(y):
@@ -15,7 +15,7 @@ def valid_triples(y):
     return [(a, p, k) for a in n for p in n for k in n if a != p and y[a] == y[p] and y[a] != y[k]]
 
 
-def naive(check, triples, distance, swap, reduction, margin, normalize):
+def naive(check, triples, distance, reduction, margin, normalize):
     def of(x):
         z = check.unit_rows(x) if normalize else x
         table = check.distance_table(z)
@@ -23,10 +23,7 @@ def naive(check, triples, distance, swap, reduction, margin, normalize):
             table = [[t**2 for t in row] for row in table]
         costs = []
         for a, p, n in triples:
-            negative = table[a][n]
-            if swap and table[p][n] < negative:
-                negative = table[p][n]
-            costs.append(torch.relu(table[a][p] - negative + margin))
+            costs.append(torch.relu(table[a][p] - table[a][n] + margin))
         total = torch.stack(costs).sum() + 0 * x.sum()
         active = sum(float(c.detach()) > 0 for c in costs)
         return total / {"mean": len(costs), "nonzero": max(active, 1), "sum": 1}[reduction]
@@ -34,35 +31,28 @@ def naive(check, triples, distance, swap, reduction, margin, normalize):
     return of
 
 
-@pytest.mark.parametrize(("distance", "swap", "reduction"), MODES)
+@pytest.mark.parametrize(("distance", "reduction"), MODES)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("way", ["sweep", "sort", "triples"])
-def test_all_triplets_against_a_loop(check, monkeypatch, distance, swap, reduction, normalize, way):
+def test_all_triplets_against_a_loop(check, monkeypatch, distance, reduction, normalize, way):
     if way == "sort":
         monkeypatch.setattr(_triplets, "SWEEP", -1)
-    x, y = check.batch(int(normalize), duplicates=not swap)
+    x, y = check.batch(int(normalize), duplicates=True)
     triples = valid_triples(y)
-    loss = dml.losses.build(
-        "triplet", margin=0.3, distance=distance, swap=swap, reduction=reduction, normalize=normalize
-    )
+    loss = dml.losses.build("triplet", margin=0.3, distance=distance, reduction=reduction, normalize=normalize)
     tuples = Tuples(*torch.tensor(triples).T) if way == "triples" else None
-    check.equal(loss, naive(check, triples, distance, swap, reduction, 0.3, normalize), x, y, tuples)
+    check.equal(loss, naive(check, triples, distance, reduction, 0.3, normalize), x, y, tuples)
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_the_ways_agree_in_blocks(check, monkeypatch, swap):
+def test_the_ways_agree_in_blocks(check, monkeypatch):
     x, y = check.batch(0, sizes=(7, 1, 5, 3, 9), duplicates=False)
     d = torch.cdist(x, x)
     same = y[:, None] == y
     positives, negatives = same.double().fill_diagonal_(0), (~same).double()
-    expected = _triplets.all_triplets(d, positives, negatives, 0.4, swap)
+    expected = _triplets.all_triplets(d, positives, negatives, 0.4)
     monkeypatch.setattr(_triplets, "BLOCK", 60)
-    ways = [_triplets.all_triplets(d, positives, negatives, 0.4, swap)]
-    if swap:
-        n = torch.arange(len(y) ** 2)
-        ways.append(_triplets._sweep(d, negatives, 0.4, True, n // len(y), n % len(y), positives.flatten()))
-    else:
-        ways.append(_triplets._sort(d, positives, negatives, 0.4))
+    ways = [_triplets.all_triplets(d, positives, negatives, 0.4)]
+    ways.append(_triplets._sort(d, positives, negatives, 0.4))
     for got in ways:
         for a, b in zip(got, expected, strict=True):
             torch.testing.assert_close(a, b)

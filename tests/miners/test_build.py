@@ -19,7 +19,6 @@ def test_declarations(kind, name):
     assert list(inspect.signature(part.__call__).parameters) == list(inspect.signature(protocol.__call__).parameters)
     settings = discovery.settings_of(part)
     assert set(discovery.defaults_of(part)) == set(settings)
-    assert set(part.search_space) <= set(settings)
     assert len(settings) == (0 if part.__init__ is object.__init__ else len(inspect.signature(part).parameters))
     for other in PARTS:
         theirs = discovery.defaults_of(discovery.find(f"dml.miners.{other[0]}", other[1]))

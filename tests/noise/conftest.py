@@ -21,9 +21,7 @@ def make_context(labels, rate=0.0):
     given, (classes, true) = labels.copy(), np.unique(labels, return_inverse=True)
     given[wrong] = classes[(true[wrong] + 1) % max(len(classes), 1)]
     features = np.random.default_rng(9).normal(size=(len(labels), 4)) + labels[:, None] % 4
-    similarity = np.random.default_rng(8).random((labels.max(initial=0) + 1,) * 2)
-    found = {"features": features, "similarity": similarity, "index": np.arange(len(labels)), "phase": "confirm"}
-    return {**found, "given": given}
+    return {"features": features, "index": np.arange(len(labels)), "phase": "confirm", "given": given}
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from dml import discovery
 # Settings that change the labels but have no default to try. A model that takes one is tried with it too.
 SETTINGS = {
     "pairs": [[0, 1], [1, 2], [4, 0]],
-    "matrix": (np.arange(36).reshape(6, 6) % 5).tolist(),
     "neighbours": 1,
     "size": 4,
 }

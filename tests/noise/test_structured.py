@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dml import noise
-from dml.noise import similarity as module
+from dml.noise import structured as module
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.6])
@@ -59,17 +59,9 @@ def test_classes_are_confused_with_the_nearest_by_their_mean_features():
     assert (nearest.observed[wrong] == np.array([1, 0, 1, 4, 3, 4])[LABELS[wrong]]).all()
 
 
-def test_a_matrix_goes_before_features():
-    similarity = np.roll(np.eye(6), 1, axis=1)
-    observed, flipped = noise.build("similarity", rate=0.3, neighbours=1).corrupt(
-        LABELS, 0, features=np.zeros((600, 2)), similarity=similarity
-    )
-    assert (observed[flipped] == (LABELS[flipped] + 1) % 6).all()
-
-
 def test_neighbours_are_as_likely_and_no_more_than_there_are():
     observed, flipped = noise.build("similarity", rate=0.5, neighbours=99).corrupt(
-        np.repeat(LABELS, 20), 0, similarity=np.zeros((6, 6))
+        np.repeat(LABELS, 20), 0, features=np.zeros((12000, 2))
     )
     counts = np.bincount(observed[flipped], minlength=6)
     assert np.abs(counts - 1000).max() < 150
@@ -77,11 +69,11 @@ def test_neighbours_are_as_likely_and_no_more_than_there_are():
 
 @pytest.mark.parametrize("count", [1, 3, 39])
 def test_the_nearest_are_found_in_blocks_and_of_ties_the_first(count, monkeypatch):
-    table = np.random.default_rng(0).integers(0, 4, (40, 40)).astype(float)
-    others = np.where(np.eye(40, dtype=bool), -np.inf, table)
+    means = np.random.default_rng(0).integers(0, 3, (40, 3)).astype(float)  # many ties
+    table = np.where(np.eye(40, dtype=bool), -np.inf, means @ means.T)
     monkeypatch.setattr(module, "BLOCK", 7)
-    nearest = module._nearest(lambda rows: table[rows], 40, count)
-    assert (nearest == np.argsort(-others, axis=1, kind="stable")[:, :count]).all()
+    nearest = module._nearest(means, count)
+    assert (nearest == np.argsort(-table, axis=1, kind="stable")[:, :count]).all()
 
 
 LABELS_SMALL_CLUSTER = np.repeat(np.arange(5), 100)

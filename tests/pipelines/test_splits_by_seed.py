@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 SOURCE = '''
 import numpy as np
-from dml.data.sources.digits import Digits
+from dml.data.sources.bundled import Digits
 
 
 class Turned(Digits):

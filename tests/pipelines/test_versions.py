@@ -33,7 +33,7 @@ def test_what_a_stage_imports_counts():
     ("stage", "counts", "counts_not"),
     [
         ("resolve", ["config/study.py", "files.py"], ["losses/triplet.py", "data/packing/__init__.py"]),
-        ("download", ["data/sources/digits.py", "protocols.py"], ["config/study.py", "training/loop.py"]),
+        ("download", ["data/sources/bundled.py", "protocols.py"], ["config/study.py", "training/loop.py"]),
         ("corrupt", ["noise/plain.py"], ["losses/triplet.py", "report/site.py", "config/study.py"]),
         ("sweep", ["losses/triplet.py", "config/study.py", "training/loop.py"], ["report/site.py", "cli/main.py"]),
         (

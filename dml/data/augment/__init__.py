@@ -16,17 +16,10 @@ from dml.protocols import Augmentation
 def build(name: str, **settings: Any) -> Augmentation:
     """A pipeline by its name.
 
-    Parameters
-    ----------
-    name : a pipeline's file name here, or a dotted path.
-    settings : `channels` (1 or 3; None: those of the input), `normalization` (`"imagenet"`, `"none"` for values from 0
-        to 1, or `{"mean": [...], "std": [...]}` on that scale), and the pipeline's own, such as `image_size` (side in
-        pixels). Each pipeline has defaults.
-
-    Raises
-    ------
-    ValueError : an unknown name or setting, or a class of another package that lacks members of
-        `dml.protocols.Augmentation`.
+    `name`: a pipeline's file name here, or a dotted path. `settings`: `channels` (1 or 3; None: those of the input),
+    `normalization` (`"imagenet"`, `"none"` for values from 0 to 1, or `{"mean": [...], "std": [...]}` on that scale),
+    and the pipeline's own, such as `image_size` (side in pixels). Each pipeline has defaults. Raises ValueError: an
+    unknown name or setting, or a class of another package that lacks members of `dml.protocols.Augmentation`.
     """
     augmentation = discovery.build("dml.data.augment", name, **settings)
     check_object(augmentation, Augmentation, f"augmentation {name!r}")

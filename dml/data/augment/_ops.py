@@ -1,7 +1,4 @@
-"""Building blocks of the pipelines: crops, flips and resizes of whole batches, and the conversion to floats.
-
-Each image of a batch has its own random crop. Nothing uses torch's global random state.
-"""
+"""Building blocks of the pipelines. Each image of a batch has its own random crop, from the generator that is given."""
 
 from __future__ import annotations
 
@@ -12,21 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-STATISTICS = {
-    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "none": ((0.0,), (1.0,)),
-}
+STATISTICS = {"imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), "none": ((0.0,), (1.0,))}
 CACHE = 2**20  # bytes
 Normalization = str | Mapping[str, Sequence[float]]
 
 
 class ToFloat:
-    """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`.
-
-    Grey images are repeated to three channels; colour images become grey by ITU-R 601 luma. For one channel, statistics
-    of three channels are averaged. The result has the memory layout of the images: packed images are (B, H, W, C), so
-    the result is `channels_last`.
-    """
+    """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`."""
 
     def __init__(self, channels: int | None, normalization: Normalization) -> None:
         if channels not in (None, 1, 3):
@@ -36,8 +25,6 @@ class ToFloat:
 
     def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
         """A batch, or a sequence of images (C, H, W), which may be views of larger images."""
-        if isinstance(images, Tensor) and torch.compiler.is_exporting():
-            return self._in_one_expression(images)
         parts = images.split(_chunk(images)) if isinstance(images, Tensor) else images
         parts = [self._channelled(part) for part in parts]
         first = parts[0]
@@ -61,12 +48,6 @@ class ToFloat:
             for channel in range(channels):  # plain numbers need no copy to a GPU at every call
                 out.select(-3, channel).mul_(scale[channel]).add_(shift[channel])
         return result
-
-    def _in_one_expression(self, images: Tensor) -> Tensor:
-        """The same numbers, within rounding, for an exported network: nothing depends on the size of the batch."""
-        images = self._channelled(images)
-        mean, std = (torch.tensor(_averaged(own, images.shape[-3])).view(-1, 1, 1) for own in (self._mean, self._std))
-        return (images.float() / 255 - mean) / std
 
     def _channelled(self, images: Tensor) -> Tensor:
         channels = images.shape[-3]
@@ -126,10 +107,7 @@ def resize(images: Tensor, size: int | None) -> Tensor:
 
 
 def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
-    """A random crop per image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size).
-
-    On a CPU the result is a list of views, so that `ToFloat` makes one pass over memory instead of three.
-    """
+    """A random crop per image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size)."""
     check_crop(images, size)
     height, width = images.shape[-2:]
     top = random_integers(images, generator, height - size + 1)
@@ -179,17 +157,7 @@ def random_integers(images: Tensor, generator: torch.Generator | None, below: in
 
 
 class CropFlip:
-    """A square crop of `image_size` pixels.
-
-    Parameters
-    ----------
-    channels : 1 or 3; None: those of the input.
-    normalization : see `dml.data.augment.build`.
-
-    Raises
-    ------
-    ValueError : when called, if the images are smaller than the crop.
-    """
+    """A square crop of `image_size` pixels. Raises ValueError."""
 
     image_size: ClassVar[int]
     mirrors: ClassVar[bool] = True

@@ -51,9 +51,7 @@ def build(
 def find(name: str) -> type[Sampler]:
     """The class of a sampler by its name or dotted path.
 
-    Raises
-    ------
-    ValueError : an unknown name, or a class of another package that lacks members of `dml.protocols.Sampler`.
+    Raises ValueError: an unknown name, or a class of another package that lacks members of `dml.protocols.Sampler`.
     """
     found = discovery.find(PACKAGE, name)
     check_class(found, Sampler, f"sampler {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,48 +24,32 @@ class Shuffles:
         return np.random.Generator(np.random.Philox(key=self._key, counter=[0, kind, number, turn]))
 
 
-class Counter:
-    """The number of the next batch, saved with a fingerprint of everything that determines the batches."""
+class Counted:
+    """An endless iterator whose state is the number of the next batch, and a fingerprint of all that determines it."""
 
     def __init__(self, labels: bytes, *settings: Any) -> None:
-        self.batch = 0
+        self._batch = 0
         self._fingerprint = hashlib.sha256(labels + repr(settings).encode()).hexdigest()[:16]
 
+    def __iter__(self) -> Self:
+        return self
+
     def state_dict(self) -> dict[str, Any]:
-        return {"batch": self.batch, "fingerprint": self._fingerprint}
+        """The place of the iteration, as plain values."""
+        return {"batch": self._batch, "fingerprint": self._fingerprint}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from that place. Raises a ValueError if the state belongs to another sampler."""
         if state["fingerprint"] != self._fingerprint:
             raise ValueError(
                 "batches: this state belongs to other labels, other settings or another seed "
                 f"(fingerprint {state['fingerprint']}, expected {self._fingerprint})"
             )
-        self.batch = int(state["batch"])
+        self._batch = int(state["batch"])
 
 
-class ClassSampler:
-    """The iteration and the state of a sampler that has its `ClassBatches` in `_batches`."""
-
-    _batches: ClassBatches
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> np.ndarray:
-        """int64 (P * M,) positions into the labels, class by class."""
-        return self._batches.next()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The place of the iteration, as plain values."""
-        return self._batches.counter.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from that place. Raises a ValueError if the state belongs to another sampler."""
-        self._batches.counter.load_state_dict(state)
-
-
-class ClassBatches:
-    """Batches of P classes x M samples. A function gives the order of the classes in each epoch.
+class ClassBatches(Counted):
+    """Batches of P classes x M samples.
 
     An epoch visits each of the K classes once, in ceil(K / P) batches. Its last batch is filled with the first classes
     of the epoch's order. A pass over a class visits its n samples in ceil(n / M) visits. Its last visit is filled with
@@ -74,20 +58,13 @@ class ClassBatches:
     """
 
     def __init__(
-        self,
-        name: str,
-        labels: np.ndarray,
-        classes: int,
-        per_class: int,
-        seed: int,
-        order: Callable[[np.ndarray, np.random.Generator], np.ndarray],
-        *fingerprint: Any,
+        self, name: str, labels: np.ndarray, classes: int, per_class: int, seed: int, *fingerprint: Any
     ) -> None:
         check_shape(classes, per_class)
         labels = check_labels(labels)
         self._shuffles = Shuffles(seed)
-        self.counter = Counter(labels.tobytes(), name, classes, per_class, seed, *fingerprint)
-        self._classes, self._per_class, self._epoch_order = classes, per_class, order
+        super().__init__(labels.tobytes(), name, classes, per_class, seed, *fingerprint)
+        self._classes, self._per_class = classes, per_class
         drawn = np.flatnonzero(labels >= 0)
         names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
         members = drawn[np.argsort(inverse, kind="stable")]  # by class, then by position
@@ -103,11 +80,11 @@ class ClassBatches:
         self._order = np.arange(len(names))
         self.epoch_length = -(-len(names) // classes)
 
-    def next(self) -> np.ndarray:
-        """The next batch: int64 (P * M,), class by class."""
-        epoch, place = divmod(self.counter.batch, self.epoch_length)
+    def __next__(self) -> np.ndarray:
+        """int64 (P * M,) positions into the labels, class by class."""
+        epoch, place = divmod(self._batch, self.epoch_length)
         if epoch != self._epoch:
-            self._order = self._epoch_order(self._names, self._shuffles.generator(CLASSES, 0, epoch))
+            self._order = self.order(self._shuffles.generator(CLASSES, 0, epoch))
             self._epoch = epoch
         first = place * self._classes
         batch = np.empty((self._classes, self._per_class), dtype=np.int64)
@@ -116,8 +93,12 @@ class ClassBatches:
                 batch[row] = self._visit(int(self._order[at]), epoch)
             else:
                 batch[row] = self._filler(int(self._order[at - len(self._order)]), epoch)
-        self.counter.batch += 1
+        self._batch += 1
         return batch.reshape(-1)
+
+    @abstractmethod
+    def order(self, generator: np.random.Generator) -> np.ndarray:
+        """The order of the classes in an epoch, int64 (K,)."""
 
     def _visit(self, number: int, epoch: int) -> np.ndarray:
         low, high = self._starts[number], self._starts[number + 1]
@@ -156,12 +137,8 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
     return labels
 
 
-class Balanced(ClassSampler):
-    """Balanced batches: P classes x M samples of each, every class once per epoch.
-
-    `ClassBatches` in `samplers.py` states the rules for epochs and for classes with fewer than M samples.
-
-    P random classes, M random samples of each; every class and every sample is drawn eventually.
+class Balanced(ClassBatches):
+    """P random classes x M random samples of each, every class once per epoch; every sample is drawn eventually.
 
     Parameters
     ----------
@@ -172,12 +149,6 @@ class Balanced(ClassSampler):
     Raises
     ------
     ValueError : fewer than P classes.
-
-    Examples
-    --------
-    >>> batches = Balanced(np.array([0, 0, 1, 1, 2, 2]), classes=2, per_class=2)
-    >>> next(batches).shape
-    (4,)
     """
 
     version: ClassVar[int] = 1
@@ -185,14 +156,14 @@ class Balanced(ClassSampler):
     bounded: ClassVar[bool] = True
 
     def __init__(self, labels: np.ndarray, classes: int, per_class: int, seed: int = 0) -> None:
-        self._batches = ClassBatches("balanced", labels, classes, per_class, seed, _any_order)
+        super().__init__("balanced", labels, classes, per_class, seed)
+
+    def order(self, generator: np.random.Generator) -> np.ndarray:
+        """Any order."""
+        return generator.permutation(len(self._names))
 
 
-def _any_order(names: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    return generator.permutation(len(names))
-
-
-class Random:
+class Random(Counted):
     """Random batches: P * M samples of any classes, every sample once per epoch.
 
     Batches of `classes * per_class` random samples. An epoch's last batch is filled with the epoch's first samples.
@@ -215,50 +186,32 @@ class Random:
         self._size = classes * per_class
         self._positions = np.flatnonzero(labels >= 0)
         self._shuffles = Shuffles(seed)
-        self._counter = Counter(labels.tobytes(), "random", self._size, seed)
+        super().__init__(labels.tobytes(), "random", self._size, seed)
         self._epoch = -1
         self._order = self._positions
 
-    def __iter__(self) -> Random:
-        return self
-
     def __next__(self) -> np.ndarray:
         """int64 (P * M,) positions into the labels."""
-        epoch, place = divmod(self._counter.batch, -(-len(self._positions) // self._size))
+        epoch, place = divmod(self._batch, -(-len(self._positions) // self._size))
         if epoch != self._epoch:
             self._order = self._shuffles.generator(SAMPLES, 0, epoch).permutation(self._positions)
             self._epoch = epoch
-        self._counter.batch += 1
+        self._batch += 1
         return self._order.take(range(place * self._size, (place + 1) * self._size), mode="wrap")
 
-    def state_dict(self) -> dict[str, Any]:
-        """The place of the iteration, as plain values."""
-        return self._counter.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from that place. Raises a ValueError if the state belongs to another sampler."""
-        self._counter.load_state_dict(state)
+class Hierarchical(ClassBatches):
+    """Coarse classes first, then fine classes of each, then M samples of each: many negatives of the same coarse class.
 
-
-class Hierarchical(ClassSampler):
-    """Hierarchical batches: coarse classes first, then fine classes of each, then M samples of each fine class.
-
-    So many negatives come from the same coarse class, where they are hard. The coarse class of a fine class is the
-    most frequent one among the samples observed in it (label noise mixes them); ties go to the lowest.
-
-    Balanced batches whose P classes form runs of one coarse class.
-
+    The coarse class of a fine class is the most frequent one among the samples observed in it; ties go to the lowest.
     Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and puts the
-    runs in random order, the shorter ones last. Batches are consecutive groups of P classes. So every fine class is
-    visited once per epoch, and a batch of full runs contains `coarse_classes` runs.
+    runs in random order, the shorter ones last. Batches are consecutive groups of P classes.
 
     Parameters
     ----------
-    labels : int64 (n,), the fine labels as observed; samples with -1 are never drawn.
-    classes, per_class : P and M.
+    labels, classes, per_class, seed : as of `Balanced`.
     coarse : int64 (n,), the coarse labels of the same samples.
     coarse_classes : runs per batch, from 1 to P.
-    seed : the same labels, settings and seed give the same batches.
 
     Raises
     ------
@@ -292,12 +245,12 @@ class Hierarchical(ClassSampler):
             raise ValueError(f"batches: coarse_classes: expected 1 to {classes} (classes), got {coarse_classes}")
         self._coarse_of = _majority(labels, coarse)
         self._run = -(-classes // coarse_classes)
-        self._batches = ClassBatches(
-            "hierarchical", labels, classes, per_class, seed, self._order, coarse_classes, self._coarse_of.tolist()
-        )
+        fingerprint = (coarse_classes, self._coarse_of.tolist())
+        super().__init__("hierarchical", labels, classes, per_class, seed, *fingerprint)
 
-    def _order(self, names: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        shuffled = generator.permutation(len(names))
+    def order(self, generator: np.random.Generator) -> np.ndarray:
+        """Runs of one coarse class, in random order."""
+        shuffled = generator.permutation(len(self._names))
         by_coarse = shuffled[np.argsort(self._coarse_of[shuffled], kind="stable")]
         groups = np.split(by_coarse, np.flatnonzero(np.diff(self._coarse_of[by_coarse])) + 1)
         runs = [group[start : start + self._run] for group in groups for start in range(0, len(group), self._run)]

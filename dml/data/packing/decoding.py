@@ -1,9 +1,6 @@
-"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
+"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB, as viewers show it.
 
-1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Pixels of 32 bits, or with a sign, are refused,
-whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, but a
-transparent colour of a PNG of 2, 4 or 16 bits per channel is kept. Only the first frame of an animation is kept. EXIF
-orientation is applied, as viewers do.
+16-bit grey is scaled by 255/65535; pixels of 32 bits, or with a sign, are refused. Transparency is flattened on white.
 """
 
 from __future__ import annotations
@@ -33,11 +30,9 @@ SIXTEEN_BIT = ("PNG", "PPM")  # their mode `I` has no more than 16 bits
 
 PLUGINS = ("Tiff", "WebP", "Jpeg2K", "Avif")  # Pillow's modules of those that it does not import itself
 HEIF = "pillow_heif"  # the package that adds the format of telephones to Pillow
-BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")  # bytes 8 to 11 of such a file, after `ftyp`
 
 MISSING = "the file is missing"
-HEIC = "a HEIC image: pip install 'noisy-dml[heic]' reads it"
-UNKNOWN = "not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image"
+UNKNOWN = "not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image (HEIC: pip install 'noisy-dml[heic]')"
 RANGE = "pixels, which have no fixed range: save it with 8 or 16 bits"
 EXIF = {"exif", "Raw profile type exif"}  # Pillow's keys
 TRANSPOSED = {
@@ -61,12 +56,7 @@ class CorruptImage(Exception):
 
 
 def header(image: ImageLike) -> tuple[int, int, bool]:
-    """Height, width and whether the image is grey, without decoding it.
-
-    Raises
-    ------
-    CorruptImage : not an image, or too large.
-    """
+    """Height, width and whether the image is grey, without decoding it. Raises CorruptImage."""
     if isinstance(image, np.ndarray):
         _check_array(image)
         return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
@@ -78,12 +68,7 @@ def header(image: ImageLike) -> tuple[int, int, bool]:
 
 
 def decode(image: ImageLike, channels: int) -> Image.Image:
-    """Decode into mode `L` (channels 1) or `RGB` (channels 3).
-
-    Raises
-    ------
-    CorruptImage : not an image, truncated, too large, or with pixels of no fixed range (float, 32-bit).
-    """
+    """Decode into mode `L` (channels 1) or `RGB` (channels 3). Raises CorruptImage."""
     if isinstance(image, np.ndarray):
         _check_array(image)
         opened = Image.fromarray(image.squeeze(2) if image.ndim == 3 and image.shape[2] == 1 else image)
@@ -131,7 +116,7 @@ def _open(image: Path | bytes) -> Image.Image:
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
-        raise CorruptImage(HEIC if _is_heic(image) else UNKNOWN) from None
+        raise CorruptImage(UNKNOWN) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
     except (CorruptImage, MemoryError):
@@ -160,14 +145,6 @@ def _formats() -> tuple[str, ...]:
         return found
     importlib.import_module(HEIF).register_heif_opener()
     return (*found, "HEIF")
-
-
-def _is_heic(image: Path | bytes) -> bool:
-    """Whether the package for HEIC is missing that could read an image."""
-    if isinstance(image, Path):
-        with open(image, "rb") as file:
-            image = file.read(12)
-    return "HEIF" not in _formats() and image[4:8] == b"ftyp" and image[8:12] in BRANDS
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:

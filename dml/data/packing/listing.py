@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,11 +28,7 @@ CHUNK = 32  # items
 
 
 def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -> Iterator[Done]:
-    """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory.
-
-    Pillow releases Python's lock while it decodes and resizes, so threads run in parallel without copying images
-    between processes.
-    """
+    """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory."""
     items = iter(items)
     if workers == 1:
         yield from map(work, items)
@@ -101,13 +96,7 @@ def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
 
 
 def list_images(source: Source, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
-    """Read every record, and the header of every image.
-
-    Raises
-    ------
-    DataError : there are no images, files are missing from a complete dataset, the raw files cannot be read, or a label
-        is not an integer of at least 0.
-    """
+    """Read every record, and the header of every image. Raises DataError."""
     columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
     corrupt: dict[int, str] = {}
     grey = True
@@ -134,30 +123,6 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     return Listing(index, corrupt, grey)
 
 
-def alike_names(index: pd.DataFrame) -> str:
-    """What to say of classes whose names differ only in spaces, case or Unicode form; "" if there are none."""
-    groups = []
-    for level in ("fine_name", "coarse_name"):
-        found: dict[str, list[str]] = {}
-        for name in sorted(set(index[level]) - {""}):
-            found.setdefault(_folded(name), []).append(name)
-        groups += [_listed(names) for names in found.values() if len(names) > 1]
-    if not groups:
-        return ""
-    more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
-    return f"these class names differ only in spaces, case or Unicode form: {'; '.join(groups[:SHOWN])}{more}"
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", "".join(name.split()).casefold())
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in quotes, with escapes if they would look the same."""
-    same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
-    return ", ".join(map(ascii if same else repr, names))
-
-
 def lost_classes(index: pd.DataFrame, corrupt: Mapping[int, str]) -> str:
     """What to say of classes none of whose images can be decoded; "" if there are none."""
     lost = index[~index["fine"].isin(index["fine"].drop(index=list(corrupt)))]
@@ -172,10 +137,7 @@ def some(examples: Sequence[str]) -> str:
 
 
 def check_counts(source: Source, index: pd.DataFrame) -> None:
-    """Raise a DataError unless each role has as many images and classes as `source.counts` states.
-
-    Does nothing for a source with `complete` False.
-    """
+    """Raise a DataError unless each role has as many images and classes as `source.counts` states."""
     if not source.counts or not source.complete:
         return
     roles = source.roles(index)

@@ -38,12 +38,7 @@ class Packed:
 
 
 def open_packed(folder: Path | str) -> Packed:
-    """Open a packed folder. The images are mapped; only the index is read.
-
-    Raises
-    ------
-    DataError : there is no packed dataset, or its files differ from its manifest.
-    """
+    """Open a packed folder. The images are mapped; only the index is read. Raises DataError."""
     folder = Path(folder)
     manifest = files.read_json(folder / "manifest.json")
     if manifest is None:
@@ -76,17 +71,7 @@ def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
 
 
 def content_digest(source: Source, raw: Path, workers: int | None = None, listing: Listing | None = None) -> str:
-    """SHA-256 over each image's decoded pixels at their own size, and its labels.
-
-    Parameters
-    ----------
-    workers : threads; None: one per core.
-    listing : of the same raw files, if it is known.
-
-    Raises
-    ------
-    DataError : some images are corrupt.
-    """
+    """SHA-256 over each image's decoded pixels at their own size, and its labels. Raises DataError."""
     workers = workers or os.cpu_count() or 1
     listing = listing or list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
@@ -102,10 +87,7 @@ def content_digest(source: Source, raw: Path, workers: int | None = None, listin
 
 
 def check_content(source: Source, raw: Path) -> None:
-    """Raise a DataError unless the raw files have the source's `counts` and, if it is stated, its `content` digest.
-
-    Does nothing for a source with `complete` False.
-    """
+    """Raise a DataError unless the raw files have the source's `counts` and, if it is stated, its `content` digest."""
     if not source.complete:
         return
     listing = list_images(source, raw, os.cpu_count() or 1, lambda line: None)

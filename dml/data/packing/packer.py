@@ -1,8 +1,6 @@
 """Pack a source: decode and resize every image once, into one uint8 array that all processes map read-only.
 
-A packed folder contains `images.npy` (N, H, W, C), `index.parquet` (one row per image) and `manifest.json`. The
-manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian). The folder
-is written beside its place and renamed when it is complete.
+The manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian).
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pandas as pd
@@ -27,16 +24,7 @@ from dml import files
 from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.decoding import CorruptImage, How, as_resize
-from dml.data.packing.listing import (
-    Listing,
-    ProgressLine,
-    alike_names,
-    check_counts,
-    corrupt_error,
-    list_images,
-    lost_classes,
-    some,
-)
+from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes, some
 from dml.data.packing.opening import PIXELS, SHAPE, VECTORS, all_corrupt, decoded, open_packed
 from dml.data.raw.walking import content_of
 from dml.files import check_space
@@ -99,62 +87,18 @@ def new_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-class PackWriter:
-    """Writes a uint8 .npy file image by image, and sets the number of images at the end.
-
-    The header has the same length for any smaller number of images, since NumPy pads it for arrays that grow.
-
-    Parameters
-    ----------
-    shape : (N, H, W, C), N the largest number of images.
-    """
-
-    def __init__(self, path: Path, shape: tuple[int, ...]) -> None:
-        self.path, self.shape, self.count = path, shape, 0
-
-    def __enter__(self) -> PackWriter:
-        self.file = open(self.path, "wb", buffering=2**20)
-        self._header(self.shape[0])
-        self._start = self.file.tell()
-        return self
-
-    def write(self, pixels: bytes) -> None:
-        """Append one image's pixels."""
-        self.count += 1
-        self.file.write(pixels)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        try:
-            if kind is None and self.count != self.shape[0]:
-                self.file.seek(0)
-                self._header(self.count)
-                assert self.file.tell() == self._start
-        finally:
-            self.file.close()
-
-    def _header(self, count: int) -> None:
-        header = {"descr": "|u1", "fortran_order": False, "shape": (count, *self.shape[1:])}
-        np.lib.format.write_array_header_1_0(self.file, header)
+def _write_header(file: BinaryIO, *shape: int) -> None:
+    """The header of a uint8 .npy file: of one length for fewer images too, since NumPy pads it for arrays that grow."""
+    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
 
 
 def write(
     source: Source, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Write `images.npy` and `index.parquet` into `folder`.
-
-    Parameters
-    ----------
-    asked : the settings of `pack`: `resize`, `on_corrupt`.
-
-    Returns
-    -------
-    What the manifest says of the result.
-    """
+    """Write `images.npy` and `index.parquet` into `folder`."""
     how, fatal = asked["resize"], asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
-    if alike := alike_names(listing.index):
-        report(f"{source.name}: {alike}")
     if listing.corrupt and fatal:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, how), 1 if listing.grey else 3)
@@ -163,17 +107,22 @@ def write(
     corrupt, digest = dict(listing.corrupt), hashlib.sha256()
     rows_of: dict[bytes, list[int]] = {}  # of each image by its digest
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
-    with PackWriter(folder / "images.npy", shape) as images:
+    count = 0
+    with open(folder / "images.npy", "wb", buffering=2**20) as file:
+        _write_header(file, *shape)
         for row, pixels in decoded(source, raw, listing, how, workers):
             if isinstance(pixels, CorruptImage):
                 corrupt[row] = str(pixels)
                 continue
             assert pixels.shape == shape[1:], (pixels.shape, shape)
             data = pixels.tobytes()
-            rows_of.setdefault(hashlib.blake2b(data, digest_size=16).digest(), []).append(images.count)
-            images.write(data)
+            rows_of.setdefault(hashlib.blake2b(data, digest_size=16).digest(), []).append(count)
+            file.write(data)
+            count += 1
             digest.update(data)
             progress(row + 1)
+        file.seek(0)
+        _write_header(file, count, *shape[1:])
     if corrupt and fatal:
         raise corrupt_error(listing.index, corrupt)
 
@@ -184,7 +133,7 @@ def write(
     return {
         **({"copies": sorted(copies, key=lambda rows: rows[1])} if copies else {}),
         **({"lost_classes": lost} if lost else {}),
-        **_saved(folder, index, digest, (images.count, *shape[1:])),
+        **_saved(folder, index, digest, (count, *shape[1:])),
         "content": source.content if source.complete else None,
         "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
     }
@@ -224,22 +173,11 @@ def of_vectors(manifest: Mapping[str, Any]) -> bool:
 def write_vectors(
     source: Source, raw: Path, folder: Path, workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Write `images.npy`, float16 or float32 (N, 1, 1, D), and `index.parquet` into `folder`.
-
-    Returns
-    -------
-    What the manifest says of the result, as for images.
-
-    Raises
-    ------
-    DataError : a vector is infinite or NaN, or there are more or fewer vectors than labels.
-    """
+    """Write `images.npy`, float16 or float32 (N, 1, 1, D), and `index.parquet` into `folder`. Raises DataError."""
     assert isinstance(source, VectorSource)
     index, vectors = list_images(source, raw, workers, report).index, source.vectors(raw)
     if len(vectors) != len(index):
         raise DataError(f"{source.name}: {len(vectors)} vectors, but {len(index)} labels: expected one label a vector")
-    if alike := alike_names(index):
-        report(f"{source.name}: {alike}")
     kind = np.dtype(np.float16 if vectors.dtype == np.float16 else np.float32)
     shape = (len(index), 1, 1, vectors.shape[1])
     check_space(folder, shape[0] * shape[3] * kind.itemsize, source.name)

@@ -1,7 +1,6 @@
-"""Fetch a source's archives: from `DML_MIRROR` first, then from the public URLs.
+"""Fetch a source's archives: from `DML_MIRROR`, a folder or URL with `<source>/<archive>`, then from the public URLs.
 
-`DML_MIRROR` names a folder or a URL that holds `<source>/<archive>`. A public download must have the archive's
-checksum. A mirror's archive may be repacked: if its checksum differs, its content is checked instead.
+A public download must have the archive's checksum. Of a mirror's archive with another one, the content is checked.
 """
 
 from __future__ import annotations
@@ -36,17 +35,7 @@ class Unavailable(Exception):
 
 
 def get(url: str, target: Path, report: Callable[[str], None], pause: float = 1.0) -> None:
-    """Download `url` to `target` through `<target>.part`, which a later call resumes.
-
-    Parameters
-    ----------
-    pause : seconds before the second attempt. The pause doubles before each further attempt.
-
-    Raises
-    ------
-    Unavailable : not a URL, refused, not found, no network, or interrupted five times. The .part file stays.
-    DataError : no space left on the disk.
-    """
+    """Download `url` to `target` through `<target>.part`, which a later call resumes. Raises Unavailable, DataError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
     for attempt in range(ATTEMPTS):
@@ -142,22 +131,7 @@ class Archive:
 
 
 def fetch(source: Any, raw: Path, check_content: Callable[[Any, Path], None], report: Report = print) -> None:
-    """Fetch, verify and unpack all of a source's archives, unless an earlier call did so.
-
-    An archive that is already in `raw` (put there by hand) takes precedence. After any error or interruption, the files
-    that this call fetched and unpacked are deleted, except archives that have their checksum.
-
-    Parameters
-    ----------
-    source : a `dml.protocols.Source`; its `name` and `archives` are used.
-    raw : the source's own raw folder.
-    check_content : called with the source and `raw` if an archive's checksum is unknown or differs. It raises a
-        DataError for wrong content: `dml.data.packing.check_content`.
-
-    Raises
-    ------
-    DataError : an archive is not available, has the wrong checksum or content, or cannot be unpacked.
-    """
+    """Fetch, verify and unpack all of a source's archives, unless an earlier call did so. Raises DataError."""
     with files.locked(raw / f"{MARKER}.lock", on_wait=lambda: report(f"{raw}: waiting for another process")):
         done = files.read_json(raw / MARKER)
         if done and done["entries"] and all((raw / entry).exists() for entry in done["entries"]):

@@ -34,12 +34,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iterator[tuple[Path, bool]]:
-    """Every file and folder in the order of names, and whether it is a folder. Links are followed, hidden ones are not.
-
-    Raises
-    ------
-    DataError : a folder cannot be read, or a link leads back to one of its parent folders.
-    """
+    """Every file and folder in the order of names, and whether it is a folder. Hidden ones are left out."""
     try:
         state = folder.stat()
         with os.scandir(folder) as entries:
@@ -56,12 +51,7 @@ def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> It
 
 
 def check_text(path: Path) -> Path:
-    """The path, if tables and pages can contain it.
-
-    Raises
-    ------
-    DataError : a name in it is not UTF-8.
-    """
+    """The path, if tables and pages can contain it. Raises DataError."""
     if any("\ud800" <= char <= "\udfff" for char in str(path)):  # how Python shows bytes that it cannot decode
         raise DataError(f"{os.fsencode(path)!r}: the name is not UTF-8: rename it")
     return path
@@ -74,10 +64,7 @@ def state_of(path: Path) -> str:
 
 
 def content_of(raw: Path, out: Path) -> str:
-    """A digest of the names and sizes of the files in a raw folder, and of what its download verified.
-
-    Files below `out`, which packing writes itself, and unfinished downloads do not count.
-    """
+    """A digest of the names and sizes of the files in a raw folder, and of what its download verified."""
     digest = hashlib.sha256()
     raw, out = raw.resolve(), out.resolve()
     for path in files_below(raw) if raw.is_dir() else ():
@@ -99,7 +86,6 @@ SUFFIXES = (
 HEIC = (".heic", ".heif", ".hif")
 """Of images that the package `pillow_heif` reads (the extra `heic`)."""
 
-INSTALL_HEIC = "pip install 'noisy-dml[heic]' reads them"
 SHOWN = 10  # endings and folders that a message names
 
 
@@ -122,12 +108,7 @@ def is_image(path: Path) -> bool:
 
 
 def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
-    """The images below a folder, and what is left out. Raises DataError as `files_below` and `check_text`.
-
-    Parameters
-    ----------
-    others : names of files that are no images and not left out.
-    """
+    """The images below a folder, and what is left out. Raises DataError as `files_below` and `check_text`."""
     paths, folders, endings = [], [], Counter[str]()
     for path, is_folder in entries_below(folder):
         if is_folder:
@@ -144,19 +125,13 @@ def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
 def _of_endings(endings: Counter[str]) -> str:
     if not endings:
         return ""
-    counts = [
-        f"{number:,} {ending or 'without an ending'}{_advice(ending)}" for ending, number in endings.most_common()
-    ]
+    counts = [f"{number:,} {ending or 'without an ending'}" for ending, number in endings.most_common()]
     verb = "are" if endings.total() > 1 else "is"
     return f"{counted(endings.total(), 'file')} {verb} left out, not named as an image: {named(counts)}"
 
 
 def _of_empty(folders: list[str]) -> str:
     return f"{counted(len(folders), 'folder')} without an image: {named(folders)}" if folders else ""
-
-
-def _advice(ending: str) -> str:
-    return f" ({INSTALL_HEIC})" if ending in HEIC else ""
 
 
 def named(texts: Iterable[str]) -> str:

@@ -1,7 +1,4 @@
-"""Datasets, one per file: where the archives are, what they contain, and the roles that the papers give to the images.
-
-`dml.protocols.Source` lists what a source provides. A new dataset is one file here and one test file.
-"""
+"""Datasets, one per file: where the archives are, what they contain, and the roles that papers give to the images."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ PACKAGE = "dml.data.sources"
 def build(name: str, **options: Any) -> Source:
     """A source by its name, such as `build("imagefolder", root="birds")`, or by a dotted path.
 
-    Raises
-    ------
-    ValueError : an unknown name or option; or a class of another package that lacks members of `dml.protocols.Source`.
+    Raises ValueError: an unknown name or option; or a class of another package that lacks members of
+    `dml.protocols.Source`.
     """
     find(name)
     source = discovery.build(PACKAGE, name, **options)

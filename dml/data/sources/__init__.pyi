@@ -1,18 +1,18 @@
 # Written by `python -m dml.discovery`.
-from dml.data.sources.cars196 import Cars196 as Cars196
+from dml.data.sources.bundled import Digits as Digits
+from dml.data.sources.bundled import Numbers as Numbers
+from dml.data.sources.characters import Mnist as Mnist
+from dml.data.sources.characters import Omniglot as Omniglot
 from dml.data.sources.cifar100 import Cifar100 as Cifar100
-from dml.data.sources.cub200 import Cub200 as Cub200
-from dml.data.sources.cuhk03 import Cuhk03 as Cuhk03
-from dml.data.sources.digits import Digits as Digits
 from dml.data.sources.features import Features as Features
-from dml.data.sources.flowers102 import Flowers102 as Flowers102
 from dml.data.sources.huggingface import Huggingface as Huggingface
 from dml.data.sources.imagefolder import Imagefolder as Imagefolder
-from dml.data.sources.market1501 import Market1501 as Market1501
-from dml.data.sources.mnist import Mnist as Mnist
-from dml.data.sources.numbers import Numbers as Numbers
-from dml.data.sources.omniglot import Omniglot as Omniglot
-from dml.data.sources.sop import Sop as Sop
+from dml.data.sources.persons import Cuhk03 as Cuhk03
+from dml.data.sources.persons import Market1501 as Market1501
+from dml.data.sources.photographs import Cars196 as Cars196
+from dml.data.sources.photographs import Cub200 as Cub200
+from dml.data.sources.photographs import Flowers102 as Flowers102
+from dml.data.sources.photographs import Sop as Sop
 from typing import Any
 from dml.protocols import Source
 

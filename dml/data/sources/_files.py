@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TextIO, TypeVar
@@ -64,18 +63,7 @@ def entry(table: Mapping[str, Entry], key: str, path: Path) -> Entry:
 
 
 def label(value: Any, classes: int, where: object, first: int = 1) -> int:
-    """A raw label, from a text or an array, counted from 0.
-
-    Parameters
-    ----------
-    classes : number of classes.
-    where : file and row, for the error message.
-    first : the first raw label.
-
-    Raises
-    ------
-    DataError : the label is not an integer from `first` to `first + classes - 1`.
-    """
+    """A raw label, from a text or an array, counted from 0. Raises DataError."""
     try:
         number = int(value)
         whole = isinstance(value, str) or bool(number == value)
@@ -91,22 +79,12 @@ def label(value: Any, classes: int, where: object, first: int = 1) -> int:
 def mat(path: Path, *variables: str) -> dict[str, Any]:
     """A MATLAB file of version 7.2 or older, which must have these variables."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     if not path.is_file():
         raise missing(path)
     try:
         content = loadmat(path, squeeze_me=True)
-    except (
-        MatReadError,
-        zlib.error,
-        ValueError,
-        TypeError,
-        OSError,
-        EOFError,
-        NotImplementedError,
-        LookupError,
-    ) as error:
+    except Exception as error:  # of many kinds
         raise DataError(f"{path}: truncated, or not a MATLAB file ({error})") from error
     if absent := [name for name in variables if name not in content]:
         held = ", ".join(name for name in content if not name.startswith("__")) or "none"
@@ -163,12 +141,7 @@ class SourceDefaults:
 
 
 class FetchedSource(SourceDefaults):
-    """A source whose `archives` are fetched, or taken from `raw` or a mirror, verified and unpacked.
-
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
-    """
+    """A source whose `archives` are fetched, or taken from `raw` or a mirror, verified and unpacked."""
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete

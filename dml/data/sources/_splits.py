@@ -1,8 +1,4 @@
-"""Roles of images whose dataset is divided into train, test, val, query or gallery, as many datasets on disk are.
-
-Whether test images are of classes that train decides what their scores say: of other classes, `test`; of the same
-classes, `seen`. Anything in between has no meaning and is refused.
-"""
+"""Roles of images whose dataset is divided into train, test, val, query or gallery."""
 
 from __future__ import annotations
 
@@ -46,35 +42,13 @@ def kind_of(name: str) -> str | None:
 
 
 def by_part(index: pd.DataFrame, tests: np.ndarray) -> np.ndarray:
-    """Roles if only images of the part `train` train, and only others test: train, seen, test and unused.
-
-    Parameters
-    ----------
-    index : has the column `part`.
-    tests : bool (n,), whether each image's class is one that tests.
-    """
+    """Roles if only images of the part `train` train, and only others, of classes that `tests` (n,), test."""
     train = index["part"].to_numpy() == "train"
     return np.select([~tests & train, ~tests, ~train], ["train", "seen", "test"], "unused")
 
 
 def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: str) -> Roles:
-    """The roles that follow from splits and classes.
-
-    Without a test split, the validation split is tested. With one, it is `seen` if only its classes are those that
-    train, else unused: tuning validates on half of the training classes.
-
-    Parameters
-    ----------
-    parts : str (n,), the split of each image by its name; `seen` and `unused` ones stay so.
-    classes : int (n,), the class of each image, at the level at which train and test should be disjoint.
-    names : str (n,), the name of that class, for messages.
-    where : begins a message.
-
-    Raises
-    ------
-    DataError : there is no training split; or some classes of a split train and others do not; or classes of queries or
-        of a gallery train, or those of `seen` do not; or there are queries without a gallery.
-    """
+    """The roles that follow from splits and classes. `parts` str (n,), `classes` int (n,), `names` str (n,)."""
     kinds = np.array([kind_of(part) or part for part in parts.tolist()])
     present = set(kinds.tolist())
     unknown = present - {*NAMES.values(), "seen", "unused"}
@@ -121,19 +95,7 @@ def roles_of_splits(images: pd.DataFrame, disjoint: str, where: str) -> Roles:
 
 
 def roles_of_users(images: pd.DataFrame, disjoint: str, test_share: float, where: str) -> np.ndarray:
-    """The roles of a user's images: as the column `part` says, or what follows from splits in it, else by classes.
-
-    Parameters
-    ----------
-    images : an index.
-    disjoint : the level whose classes train or test as a whole.
-    test_share : share of the classes that test, if there is neither.
-    where : begins a message.
-
-    Raises
-    ------
-    DataError : the images have no labels of the level; or as `roles_of`.
-    """
+    """The roles of a user's images: as the column `part` says, or what follows from splits in it, else by classes."""
     parts = images["part"].to_numpy().astype(str)
     if np.isin(parts, ROLES).all():
         return parts
@@ -150,13 +112,7 @@ def said_of_splits(records: Iterable[Mapping[str, Any]], disjoint: str, where: s
 
 
 def by_classes(labels: np.ndarray, test_share: float) -> np.ndarray:
-    """`train` for the first classes and `test` for the last ones, in the order of their numbers.
-
-    Parameters
-    ----------
-    labels : int (n,).
-    test_share : share of the classes that test.
-    """
+    """`train` for the first classes and `test` for the last ones, in the order of their numbers. `labels` int (n,)."""
     classes = np.unique(labels)
     train = classes[: len(classes) - round(test_share * len(classes))]
     return np.where(np.isin(labels, train), "train", "test")

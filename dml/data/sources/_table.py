@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 import re
 import zipfile
@@ -15,7 +14,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.data import DataError
-from dml.data.raw import is_image, state_of
+from dml.data.raw import is_image
 from dml.data.sources._splits import ROLES, kind_of
 from dml.files import first_line, is_lfs_pointer
 from dml.tables import integer, is_table, number, read_rows
@@ -25,20 +24,7 @@ SPELLINGS = (re.compile(r"0|-?[1-9][0-9]*"), re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
 def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list[int], list[str]]:
-    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order.
-
-    Labels are numbers if all are. Text is a number only if all of the column is written in one of `SPELLINGS`, so that
-    different labels stay different.
-
-    Parameters
-    ----------
-    name : of the column, for messages.
-    where : the file and row of each label, for messages.
-
-    Raises
-    ------
-    DataError : a label is missing; or labels are numbers, and one is negative, not whole, or too large.
-    """
+    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order."""
     for row, value in enumerate(values):
         if pd.isna(value) or (isinstance(value, str) and not value.strip()):
             raise DataError(f"{where[row]}: {name} is missing")
@@ -47,11 +33,6 @@ def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list
         return numbers, [str(number) for number in numbers]
     order = {text: number for number, text in enumerate(sorted({str(value) for value in values}))}
     return [order[str(value)] for value in values], [str(value) for value in values]
-
-
-def look_like_numbers(values: Sequence[Any]) -> bool:
-    """Whether labels are names that Python could read as numbers, such as `007` beside `7`."""
-    return all(number(value) is not None for value in values) and not _are_numbers(values)
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
@@ -67,16 +48,10 @@ USUAL = {
     "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
 }
 """Names that other tables give to a column."""
-LIKE = 0.75  # how similar a column's name is to one of COLUMNS (difflib's ratio) that is taken for a mistake
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The option `columns`: what the table calls some of COLUMNS.
-
-    Raises
-    ------
-    ValueError : a key is none of COLUMNS, or a name is no text.
-    """
+    """The option `columns`: what the table calls some of COLUMNS. Raises ValueError."""
     for name, own in (columns or {}).items():
         if name not in COLUMNS:
             raise ValueError(f"columns: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
@@ -91,28 +66,20 @@ def read_table(
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
     Without a column `path`, where it is not required, the row's place from 0 stands for it. Where it is not required,
-    it may be any text, and several rows may have the same.
-    With a column `given` beside `fine`, records have `given_fine`, and `given_coarse` if there are coarse labels.
-    Without `fine`, the given labels take its place, and records have `verified: False`.
-    Other columns are ignored.
-
-    Parameters
-    ----------
-    required : columns without which there are no records.
-    columns : what the table calls some of COLUMNS, such as `{"fine": "label"}`.
-
-    Raises
-    ------
-    DataError : the table cannot be read; a column is missing, or has almost a known name; a path is empty or repeated;
-        a label is missing, negative, not an integer, or too large; a given label is not one of the verified ones, or a
-        verified one was given to no image.
+    it may be any text, and several rows may have the same. With a column `given` beside `fine`, records have
+    `given_fine`, and `given_coarse` if there are coarse labels. Without `fine`, the given labels take its place, and
+    records have `verified: False`. Other columns are ignored. `required`: columns without which there are no records.
+    `columns`: what the table calls some of COLUMNS, such as `{"fine": "label"}`. Raises DataError: the table cannot be
+    read; a column is missing; a path is empty or repeated; a label is missing, negative, not an integer, or too large;
+    a given label is not one of the verified ones.
     """
     table, numbers, others = _chosen(path, columns or {})
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
             likely = next((own for own in others if own.lower() in USUAL.get(name, ())), "...")
             raise DataError(
-                f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}.{_naming(name, likely)}"
+                f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}. "
+                f"`settings: {{columns: {{{name}: {likely}}}}}` reads another column as {name!r}"
             )
     if table.empty:
         raise DataError(f"{path}: no rows")
@@ -161,11 +128,6 @@ def _given(
         if value not in number:
             choices = discovery.suggestion(value, sorted(number))
             raise DataError(f"{where[row]}: given is {value!r}, which is no verified label{choices}")
-    absent = sorted(set(number) - set(given))
-    if absent:
-        raise DataError(
-            f"{where[0].partition(': ')[0]}: no image was given the label {absent[0]!r}: {len(absent)} such"
-        )
     found = {"given_fine": [number[value] for value in given]}
     if "coarse" in levels:
         group: dict[int, int] = {}
@@ -208,15 +170,6 @@ def unused_columns(path: Path, columns: Mapping[str, str] | None = None) -> str:
     return f"{path}: columns that are not used: {', '.join(others)}" if others else ""
 
 
-def table_state(path: Path, columns: Mapping[str, str] | None = None) -> str:
-    """A line that changes if a table is rewritten, or if it was read before `007` and `7` were different labels."""
-    if not path.is_file():
-        return state_of(path)
-    table, _, _ = _chosen(path, columns or {})
-    names = [name for name in ("fine", "coarse", "given") if name in table and look_like_numbers(table[name].tolist())]
-    return state_of(path) + "".join(f"names: {name}\n" for name in names)
-
-
 def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[int], list[str]]:
     """The known columns of a table, the numbers of its rows, and the names of its other columns."""
     table, numbers = read_rows(path)
@@ -226,17 +179,7 @@ def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[
             raise DataError(f"{path}: columns: {name}: no column {own!r}{discovery.suggestion(own, called)}")
     found = {name: own for name in COLUMNS if (own := columns.get(name, name).strip()) in called}
     others = [own for own in called if own not in found.values()]
-    for own in others:
-        meant = [name for name in COLUMNS if name not in found]
-        if any(own.lower() in names for names in USUAL.values()):
-            continue  # `file` is not meant as `fine`
-        if close := difflib.get_close_matches(own.lower(), meant, n=1, cutoff=LIKE):
-            raise DataError(f"{path}: unknown column {own!r}; did you mean {close[0]!r}?{_naming(close[0], own)}")
     return pd.DataFrame({name: table[own] for name, own in found.items()}), numbers, others
-
-
-def _naming(name: str, own: str) -> str:
-    return f" `settings: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
 
 
 def _parts(values: list[Any], where: list[str]) -> list[str]:
@@ -258,19 +201,7 @@ CHUNK = 8192  # vectors that are looked at together
 
 
 def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
-    """float16, float32 or float64 (n, D). An `.npy` is mapped, not read.
-
-    A `.npz` contains one array, or several of which one is called `features`, `embeddings` or `vectors`. A table has
-    one column of lists of equal length, or one column of floats for each dimension. Columns of text are no dimensions.
-
-    Parameters
-    ----------
-    labels : columns of numbers that are no dimensions either.
-
-    Raises
-    ------
-    DataError : a file of another kind, one that cannot be read, or an array of another shape or type.
-    """
+    """float16, float32 or float64 (n, D). An `.npy` is mapped, not read. Raises DataError."""
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(f"{path}: expected a file {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if not path.is_file():
@@ -294,10 +225,7 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
 
 
 def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
-    """Whether a file contains vectors. Errors of an array are said when it is read.
-
-    A table of images may have columns of numbers too, such as their sizes.
-    """
+    """Whether a file contains vectors. Errors of an array are said when it is read."""
     if not is_table(path):
         return path.suffix.lower() in SUFFIXES
     try:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,6 +34,7 @@ from dml.data.raw import Archive, fetch
 from dml.data.raw.walking import content_of
 from dml.data.sources._files import SourceDefaults, label, missing
 from dml.data.sources._splits import by_part
+from dml.settings import check_choice
 from dml.tables import integers, read_rows
 
 COLUMNS = {"noisy_fine": "fine", "noisy_coarse": "coarse"}
@@ -42,19 +42,9 @@ CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
 
 
 def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
-    """The given labels int64 (n,) by level, in the order of the training part.
+    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`, in the training part's order.
 
-    Parameters
-    ----------
-    path : a CSV with the columns `index` (0 to n - 1, each once), `noisy_fine` and `noisy_coarse`, and optionally
-        `clean_fine` and `clean_coarse`, which are compared with the dataset's own labels. Other columns are ignored.
-    own : the dataset's own labels (n,) by level.
-    classes : by level, how many there are.
-
-    Raises
-    ------
-    DataError : the file is missing or cannot be read, lacks a column or a row, has a label that is no class, or its
-        clean labels are not those of the dataset, so the rows are in another order.
+    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `own` labels. Raises DataError.
     """
     if not path.is_file():
         raise absent(path)
@@ -63,11 +53,7 @@ def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -
     table = pd.DataFrame({name: integers(path, found, numbers, name) for name in known})
     rows = len(own["fine"])
     if sorted(table["index"]) != list(range(rows)):
-        lacking = sorted(set(range(rows)) - set(table["index"]))
-        detail = (
-            f"{len(lacking)} are missing, the first is {lacking[0]}" if lacking else "some are repeated or too large"
-        )
-        raise DataError(f"{path}: index: expected each of 0 to {rows - 1} once, got {len(table)} rows: {detail}")
+        raise DataError(f"{path}: index: expected each of 0 to {rows - 1} once, got {len(table)} rows")
     table = table.set_index("index").sort_index()
     for name, level in {**COLUMNS, **CLEAN}.items():
         if name not in table:
@@ -95,17 +81,6 @@ def absent(path: Path) -> DataError:
 
 SIZES = {"fine": 100, "coarse": 20}
 FOLDER = "cifar-100-python"
-BROKEN = (
-    pickle.UnpicklingError,
-    EOFError,
-    AttributeError,
-    LookupError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    MemoryError,  # an impossible size in the file
-    struct.error,
-)
 ALLOWED = {("multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}
 COUNTS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     "classes": {
@@ -150,10 +125,8 @@ class Cifar100(SourceDefaults):
     def __init__(
         self, disjoint: str = "fine", complete: bool = True, held_out: str = "classes", given: str | None = None
     ) -> None:
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        if held_out not in COUNTS:
-            raise ValueError(f"held_out: {held_out!r}. Choices: {', '.join(COUNTS)}")
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
+        check_choice("held_out", held_out, tuple(COUNTS))
         self.disjoint, self.complete, self._held_out, self._given = disjoint, complete, held_out, given
         self.counts = COUNTS[held_out]
         self.options = {"disjoint": disjoint, "complete": complete, "held_out": held_out, "given": given}
@@ -253,7 +226,7 @@ def _unpickle(path: Path, *keys: str) -> dict[str, Any]:
     with open(path, "rb") as file:
         try:
             content = _Arrays(file, encoding="latin1").load()
-        except BROKEN as error:
+        except Exception as error:  # of what the bytes of a damaged pickle ask for
             raise DataError(f"{path}: truncated, or not a file of CIFAR-100 ({error})") from error
     if not isinstance(content, dict) or not set(keys) <= set(content):
         held = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__

@@ -23,15 +23,8 @@ from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import roles_of_users, said_of_splits
-from dml.data.sources._table import (
-    LABELS,
-    check_columns,
-    check_finite,
-    read_table,
-    read_vectors,
-    table_state,
-    unused_columns,
-)
+from dml.data.sources._table import LABELS, check_columns, check_finite, read_table, read_vectors, unused_columns
+from dml.settings import check_choice, check_within
 
 PIXEL = np.zeros((1, 1), np.uint8)
 
@@ -65,10 +58,8 @@ class Features(SourceDefaults):
         disjoint: str = "fine",
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
         self._vectors, self._table = Path(vectors), Path(table)
         self.test_share, self.disjoint = test_share, disjoint
         self._columns = check_columns(columns)
@@ -98,7 +89,7 @@ class Features(SourceDefaults):
         """Changes when a file is rewritten."""
         digest = hashlib.sha256()
         digest.update(state_of(self._vectors).encode())
-        digest.update(table_state(self._table, self._columns).encode())
+        digest.update(state_of(self._table).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

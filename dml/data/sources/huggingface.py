@@ -27,6 +27,7 @@ from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import by_classes, kind_of, roles_of
 from dml.data.sources._table import labels
 from dml.discovery import installed
+from dml.settings import check_choice, check_within
 
 SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
 NAMES = {
@@ -56,17 +57,7 @@ class Columns:
 
 
 def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
-    """The columns that a study names, else those whose type or name is that of images or labels.
-
-    Parameters
-    ----------
-    features : the types of the columns by name.
-    wanted : the options `image`, `label` and `coarse`.
-
-    Raises
-    ------
-    DataError : there is no such column, or none can be guessed; the message lists the columns.
-    """
+    """The columns that a study names, else those whose type or name is that of images or labels. Raises DataError."""
     import datasets
 
     for option, column in wanted.items():
@@ -101,9 +92,7 @@ def _guess(names: list[str], typed: list[str], known: tuple[str, ...]) -> str | 
 def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[int], list[str]]:
     """The labels of all splits as numbers and names.
 
-    Raises
-    ------
-    DataError : a label is missing or not a number of at least 0; or a split has no such column.
+    Raises DataError: a label is missing or not a number of at least 0; or a split has no such column.
     """
     import datasets
 
@@ -133,16 +122,7 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
 
 
 def as_image(value: Any, root: Path, where: str) -> Path | bytes | np.ndarray:
-    """A stored image as packing takes it: encoded bytes, a file, or an array.
-
-    Parameters
-    ----------
-    value : `{bytes, path}`, bytes, a path relative to `root`, or nested lists of numbers from 0 to 255.
-
-    Raises
-    ------
-    DataError : it is something else.
-    """
+    """A stored image as packing takes it, of bytes, a path in `root`, `{bytes, path}` or nested lists."""
     if isinstance(value, Mapping) and {"bytes", "path"} & set(value):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes):
@@ -187,10 +167,8 @@ class Huggingface(SourceDefaults):
         test_share: float = 0.5,
         disjoint: str = "fine",
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
         if disjoint == "coarse" and coarse is None:
             raise ValueError("disjoint: 'coarse', but the option coarse names no column")
         self.path, self.config, self.revision = str(path), config, revision
@@ -203,10 +181,8 @@ class Huggingface(SourceDefaults):
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Load the dataset, downloading it if it is on the hub. Reports guessed columns and what the splits are.
 
-        Raises
-        ------
-        DataError : `datasets` is not installed; there is no such dataset, split or column; the hub is out of reach; or
-            a split has classes that train and others that do not.
+        Raises DataError: `datasets` is not installed; there is no such dataset, split or column; the hub is out of
+        reach; or a split has classes that train and others that do not.
         """
         parts = self._load(raw)
         columns = self._columns(parts)
@@ -307,12 +283,7 @@ class Huggingface(SourceDefaults):
 
 
 def _by_split(folder: Path, where: str) -> dict[str, list[str]]:
-    """The Parquet files in a folder by the split that their names say; all under `train` if none says one.
-
-    Raises
-    ------
-    DataError : there are none, or only some names say a split.
-    """
+    """The Parquet files in a folder by the split that their names say; all under `train` if none says one."""
     splits: dict[str, list[str]] = {}
     for path in files_below(folder):
         if path.suffix.lower() == ".parquet":

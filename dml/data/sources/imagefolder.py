@@ -30,7 +30,8 @@ from dml.data import DataError
 from dml.data.raw import files_below, image_files, is_hidden, is_image, state_of
 from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
-from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
+from dml.data.sources._table import check_columns, read_table, unused_columns
+from dml.settings import check_choice, check_within
 
 LAYOUTS = ("auto", "splits", "classes", "groups")
 
@@ -62,19 +63,7 @@ def below(folder: Path, levels: int) -> Path:
 
 
 def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "") -> None:
-    """Check that images are where a layout expects them.
-
-    Parameters
-    ----------
-    paths : of the images, relative to `root`.
-    layout : `auto` stands for `classes` or `groups`.
-    left_out : what else is in the folder, for messages.
-
-    Raises
-    ------
-    DataError : there are no images, or they are at other depths; a folder is no split; or some look like splits and
-        others do not.
-    """
+    """Raise a DataError unless images, by paths relative to `root`, are where a layout expects them."""
     within = 1 if layout == "splits" else 0
     depths = {len(path.parts): path for path in paths}
     classes, groups = 2 + within, 3 + within
@@ -92,11 +81,10 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
     if within and others:
         raise DataError(f"imagefolder: {root}: layout: splits, but {others} is not the name of a split")
     if layout == "auto" and _are_splits(known):
-        kind, choice = ("classes", "classes") if classes in depths else ("groups of classes", "groups")
-        problem = f"{others} does not" if others else "they contain images, not folders of classes"
+        choice = "classes" if classes in depths else "groups"
         raise DataError(
-            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, but {problem}. Expected "
-            f"<split>/<class>/<image>; `settings: {{layout: {choice}}}` reads them as {kind}"
+            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, {others or 'their folders'} not. "
+            f"Expected <split>/<class>/<image>; `settings: {{layout: {choice}}}` reads folders as {choice}"
         )
 
 
@@ -136,12 +124,9 @@ class Imagefolder(SourceDefaults):
         layout: str = "auto",
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if not 0 <= test_share <= 1:
-            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
-        if disjoint not in ("fine", "coarse"):
-            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        if layout not in LAYOUTS:
-            raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
+        check_within("test_share", test_share, 0, 1)
+        check_choice("disjoint", disjoint, ("fine", "coarse"))
+        check_choice("layout", layout, LAYOUTS)
         if table is not None and layout != "auto":
             raise ValueError(f"layout: {layout!r} is about folders, and the option table names a table: remove one")
         if table is None and columns:
@@ -189,7 +174,7 @@ class Imagefolder(SourceDefaults):
         for path in self._files():
             digest.update(state_of(path).encode())
         if self.table:
-            digest.update(table_state(Path(self.table), self._columns).encode())
+            digest.update(state_of(Path(self.table)).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

@@ -12,12 +12,7 @@ from dml.evaluation.ranking import Hits
 
 
 class _AtK:
-    """A score of each query's k nearest.
-
-    Parameters
-    ----------
-    k : neighbours to look at, at least 1.
-    """
+    """A score of each query's k nearest."""
 
     def __init__(self, k: int) -> None:
         if k < 1:
@@ -126,15 +121,9 @@ class Nmi(SharedInformation):
 class NmiPlus:
     """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
-    There are `over_clustering` times as many clusters as classes: 10 for Cars and CUB, 30 for Omniglot's languages.
-    A class that has several modes is not penalised for it.
-
-    NMI with `over_clustering` times as many clusters as classes.
-
-    Parameters
-    ----------
-    over_clustering : clusters for each class, at least 1.
-    average : `arithmetic` or `geometric`, the mean of the two entropies.
+    `over_clustering` is 10 for Cars and CUB, 30 for Omniglot's languages. Several modes of a class are not penalised.
+    `over_clustering`: clusters for each class, at least 1. `average`: `arithmetic` or `geometric`, the mean of the two
+    entropies.
     """
 
     version: ClassVar[int] = 1

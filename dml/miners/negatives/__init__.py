@@ -11,9 +11,7 @@ from dml.protocols import NegativePolicy
 def build(name: str, /, **settings: Any) -> NegativePolicy:
     """A policy by its name, such as `build("hard")`, or by a dotted path. `dml.miners.build` combines two policies.
 
-    Raises
-    ------
-    ValueError : an unknown name or setting, or an invalid value.
+    Raises ValueError: an unknown name or setting, or an invalid value.
     """
     return discovery.build("dml.miners.negatives", name, **settings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -11,14 +10,12 @@ from torch import Tensor
 from dml.miners._batch import MinerBatch, nearest_above, one_between, rank
 from dml.protocols import Draw
 from dml.settings import check_above, check_number
-from dml.types import Choice, Space, Uniform
 
 
 class All:
     """Every sample of another class. With `all` positives this gives every valid triple of the batch."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """-> bool (N, N)."""
@@ -29,7 +26,6 @@ class Random:
     """One sample of another class for each positive, all with the same probability."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -47,7 +43,6 @@ class Hard:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -63,7 +58,6 @@ class SemihardFixed:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
@@ -80,16 +74,11 @@ class SemihardRandom:
     metric learning", ICML 2020: a random negative with d(a, p) < d(a, n) < d(a, p) + margin, or any negative if
     there is none. The margin is compared with the miner's distance, which may be squared.
 
-    A random negative that violates the margin.
-
-    Parameters
-    ----------
-    margin : in units of the miner's distance, above 0.
-    window : only negatives beyond the positive, or any negative if there is none.
+    A random negative that violates the margin. `margin`: in units of the miner's distance, above 0. `window`: only
+    negatives beyond the positive, or any negative if there is none.
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"margin": Uniform(0.05, 0.5), "window": Choice((False, True))}
 
     def __init__(self, margin: float = 0.2, window: bool = False) -> None:
         check_above("margin", margin, 0)
@@ -113,28 +102,20 @@ class DistanceWeighted:
 
         log q(d) = (D - 2) log d + (D - 3) / 2 log(1 - d^2 / 4)
 
-    is the density of pairwise distances on the unit sphere in D dimensions. All distances are drawn about equally
-    often. Wu, Manmatha, Smola and Kraehenbuehl, "Sampling matters in deep embedding learning", ICCV 2017, section 4.
+    is the density of pairwise distances on the unit sphere in D dimensions, drawn separately for each positive. Wu,
+    Manmatha, Smola and Kraehenbuehl, "Sampling matters in deep embedding learning", ICCV 2017, section 4.
 
-    - Distances below `cutoff` weigh as much as the cutoff (the paper's lambda). A negative beyond `max_distance`
-      (Euclidean; such pairs have no loss) has probability 0. If all of an anchor's negatives are beyond it, they are
-      drawn by the density's weights; the authors' code draws uniformly then.
-    - Weights stay logarithms until each ROW's maximum is subtracted. A near-duplicate at D = 512 weighs e^370 times
-      more than other negatives: it decides its own anchor's draw, and must not underflow the weights of other
-    anchors. - 1 - d^2 / 4 is at least the precision's epsilon, so the weight is finite at d = 2 and slightly beyond
-    it. - The density is that of unit vectors, so d is the distance between the normalised embeddings even if the
-      miner does not normalise or compares squared distances.
+    - If all of an anchor's negatives are beyond `max_distance`, they are drawn by the density's weights; the authors'
+      code draws uniformly then.
+    - Weights stay logarithms until each ROW's maximum is subtracted: a near-duplicate at D = 512 weighs e^370 times
+      more than other negatives, and must not underflow the weights of other anchors.
+    - d is the distance between the normalised embeddings even if the miner does not normalise.
 
-    A random negative by the inverse density of its distance, drawn separately for each positive.
-
-    Parameters
-    ----------
-    cutoff : distance below which weights are constant, between 0 and 2.
-    max_distance : distance beyond which nothing is drawn if there is a nearer negative; above `cutoff`.
+    `cutoff`: distance below which weights are constant (the paper's lambda), between 0 and 2. `max_distance`: distance
+    beyond which nothing is drawn if there is a nearer negative; above `cutoff`.
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"cutoff": Uniform(0.2, 0.8)}
 
     def __init__(self, cutoff: float = 0.5, max_distance: float = 1.4) -> None:
         check_above("cutoff", cutoff, 0)
@@ -175,15 +156,11 @@ class MultiSimilarity:
     include the least similar one if they include any. With one positive for each anchor it is the same rule given
     that positive, as in easy positive sampling.
 
-    The negatives that are not clearly less similar than the least similar chosen positive.
-
-    Parameters
-    ----------
-    epsilon : the mining margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
+    The negatives that are not clearly less similar than the least similar chosen positive. `epsilon`: the mining
+    margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
         check_number("epsilon", epsilon)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor
 from dml.miners._batch import MinerBatch, one_of
 from dml.protocols import Draw
 from dml.settings import check_number
-from dml.types import Space, Uniform
 
 
 class All:
@@ -24,7 +22,6 @@ class All:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
         """-> int64 (N, S), S the size of the largest class minus one."""
@@ -35,7 +32,6 @@ class Random:
     """One other sample of the anchor's class, all with the same probability."""
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
         """-> int64 (N, 1)."""
@@ -51,7 +47,6 @@ class Easy:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
         """-> int64 (N, 1)."""
@@ -67,7 +62,6 @@ class Hard:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
         """-> int64 (N, 1)."""
@@ -84,7 +78,6 @@ class Semihard:
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {}
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
         """-> int64 (N, 1)."""
@@ -100,15 +93,11 @@ class MultiSimilarity:
     s is the inner product (the cosine if the miner normalises). Wang et al., "Multi-similarity loss with general
     pair weighting for deep metric learning", CVPR 2019, equation 11. An anchor without negatives gets no positive.
 
-    The positives that are not clearly more similar than the most similar negative.
-
-    Parameters
-    ----------
-    epsilon : the mining margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
+    The positives that are not clearly more similar than the most similar negative. `epsilon`: the mining margin, in
+    units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
     """
 
     version: ClassVar[int] = 1
-    search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
         check_number("epsilon", epsilon)

@@ -1,9 +1,7 @@
 """Compute the backbone's features of all packed images, or the activations before a block, shard by shard.
 
-    store/features/<id>/features.npy, backbone.safetensors, manifest.json
-
-The array grows in `.<id>.partial` beside its place, where `done/<shard>` marks each shard that is on the disk. A killed
-run leaves at most the shards of that moment to be computed again. The folder is renamed when it is complete.
+The array grows in `.<id>.partial`, where `done/<shard>` marks each shard that is on the disk, so that a killed run goes
+on; the folder is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -64,15 +62,7 @@ class Extraction:
     mirrored: bool = False  # of the mirror image
 
     def write(self, shard: int) -> int:
-        """Compute one shard, write it into the array and mark it. Returns its number of images.
-
-        On a CPU one thread computes, so that the numbers do not depend on the number of cores.
-
-        Raises
-        ------
-        ValueError : a feature is infinite or NaN, as features above 65504 are in float16.
-        OSError : the disk is full; marked shards are kept.
-        """
+        """Compute one shard on one thread, so that no number depends on the cores; the number of its images."""
         keep_freed_memory()
         packed = open_packed(self.images)
         rows = np.arange(shard * self.shard, min((shard + 1) * self.shard, len(packed.images)))
@@ -96,13 +86,7 @@ class Extraction:
         if self.block is not None:
             network = nn.Sequential(models.BeforeBlock(network, self.block), nn.Flatten())  # type: ignore[arg-type]
         return evaluation.embed_images(
-            network,
-            packed.images,
-            rows,
-            augment=augment,
-            device=self.device,
-            precision=self.precision,
-            batch=BATCH,
+            network, packed.images, rows, augment=augment, device=self.device, precision=self.precision, batch=BATCH
         )
 
     def _augment(self, shard: int, view: int) -> Augmentation:
@@ -143,30 +127,13 @@ def on_cores(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
 
 
 def extract(
-    packed: Packed,
-    training: TrainingSpec,
-    store: Path,
-    run: Run = in_process,
-    report: Callable[[str], None] = print,
+    packed: Packed, training: TrainingSpec, store: Path, run: Run = in_process, report: Callable[[str], None] = print
 ) -> Path:
-    """Compute the features or activations of all packed images, unless they are there. Returns their folder.
+    """Compute the features or activations of all packed images in `store`, unless they are there. Returns their folder.
 
-    Those that are in `dml.files.cache` are copied from there.
-
-    The network is in evaluation mode. Views but the first are augmented as in training, by generators of fixed seeds.
-
-    An untrained backbone has the weights of one fixed seed.
-
-    Parameters
-    ----------
-    training : of a trial on stored features or activations.
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError : the backbone or its weights do not fit, it lacks the block, a number is not finite, or the disk has
-        no space.
-    OSError : the disk is full; the shards that are done are kept.
+    Those in `dml.files.cache` are copied from there. An untrained backbone has the weights of one fixed seed; views but
+    the first are augmented as in training, by generators of fixed seeds. Raises ValueError if the backbone or its
+    weights do not fit or a number is not finite, OSError if the disk is full; shards that are done are kept.
     """
     made = recipe(training, packed.manifest)
     name = features_id(made)
@@ -219,10 +186,7 @@ def extract(
 
 
 def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[int, ...]:
-    """Write the backbone's weights and an array without values, if they are not there.
-
-    Returns the shape of what is stored of an image.
-    """
+    """Write the backbone's weights and an array without values, if they are not there."""
     (work.folder / "done").mkdir(parents=True, exist_ok=True)
     weights, array = work.folder / BACKBONE, work.folder / ARRAY
     if not weights.is_file():

@@ -32,14 +32,7 @@ class FeatureRows:
 
 class StoredViews:
     """Stands in the place of packed images: each has the activations or features of one of its views, as one pixel.
-
-    Indexing gives view 0, which is augmented as in evaluation: rows (m,) -> (m, 1, 1, D), D numbers a view. Those of
-    the mirror image are a second pixel, (m, 1, 2, D): as of an image, exchanging columns gives the mirror image.
-
-    Parameters
-    ----------
-    array : float16 or float32 (n, views, ...), mapped.
-    mirrored : of the mirror images, (n, 1, ...); None: they are not asked for.
+    `array` float16 or float32 (n, views, ...), `mirrored` (n, 1, ...).
     """
 
     def __init__(self, array: np.ndarray, mirrored: np.ndarray | None = None):
@@ -61,12 +54,7 @@ class StoredViews:
 
 
 class Activations:
-    """Stands in the place of an augmentation: rows of `StoredViews` -> float32 activations.
-
-    Parameters
-    ----------
-    shape : of the activations of one view, (C, H, W).
-    """
+    """Stands in the place of an augmentation: rows of `StoredViews` -> float32 activations. `shape` (C, H, W)."""
 
     version: ClassVar[int] = 1  # as of `FeatureRows`
     image_size: int | None = None
@@ -103,13 +91,7 @@ def is_complete(folder: Path) -> bool:
 
 
 def open_features(folder: Path) -> StoredFeatures:
-    """Open a folder of complete features. The array is mapped, not read.
-
-    Raises
-    ------
-    FileNotFoundError : there are none; the message names the stage to run.
-    ValueError : the files differ from the manifest.
-    """
+    """Open a folder of complete features. The array is mapped, not read. Raises FileNotFoundError, ValueError."""
     manifest = files.read_json(folder / MANIFEST)
     if manifest is None:
         raise FileNotFoundError(f"{folder}: the features are missing; the stage `features` writes them")
@@ -144,15 +126,7 @@ def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> Stor
 
 
 def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
-    """A trial's data, as `dml.training.data.open_data`; with stored features or activations in place of the images.
-
-    They are images of one pixel with D channels: `packed.images` is then float (n, 1, 1, D), or `StoredViews`. Mirror
-    images are opened too, if their embeddings are evaluated.
-
-    Raises
-    ------
-    FileNotFoundError : a stage's output is missing; the message names the stage to run.
-    """
+    """A trial's data, as `dml.training.data.open_data`; with stored features or activations in place of the images."""
     data = open_data(spec, data_root)
     if not spec.training.stored or of_vectors(data.packed.manifest):
         return data

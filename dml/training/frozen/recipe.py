@@ -1,10 +1,4 @@
-"""What decides features or activations, and the name of their folder.
-
-They depend on the packed images, the backbone with its settings and weights, the preprocessing, the arithmetic and
-the packages that compute them. An equal recipe gives equal features, so studies share them.
-Activations also depend on the block before which they are taken, and on the number of views. Those of mirror images are
-apart, so a study that asks for them shares the others.
-"""
+"""What decides features or activations, and the name of their folder. Studies with an equal recipe share them."""
 
 from __future__ import annotations
 
@@ -27,14 +21,7 @@ from dml.types import TrainingSpec, Views
 
 
 def describe_augment(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The augmentation's name and settings.
-
-    It uses the statistics of the backbone's pretrained weights, unless the study sets `normalization`.
-
-    Parameters
-    ----------
-    manifest : of the packed images.
-    """
+    """The augmentation's name and settings."""
     backbone = models.find(training.backbone)
     settings: dict[str, Any] = {"channels": backbone.channels_for(manifest["channels"])}
     statistics = backbone.statistics(**training.backbone_settings)
@@ -44,12 +31,7 @@ def describe_augment(training: TrainingSpec, manifest: Mapping[str, Any]) -> dic
 
 
 def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings.
-
-    Raises
-    ------
-    ValueError : it takes square images, which these are not.
-    """
+    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings."""
     vectors, height = of_vectors(manifest), manifest["height"]
     side = None if vectors else augmentations.build(**describe_augment(training, manifest)).image_size
     width = height if vectors or side else manifest["width"]
@@ -104,17 +86,7 @@ SHARD = 512  # images; a multiple of BATCH. Activations are larger: one batch is
 
 
 def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that decides the features or activations of packed images, as plain JSON values.
-
-    Parameters
-    ----------
-    training : of a trial on stored features or activations; settings of its head, optimiser and batches are ignored.
-    manifest : of the packed images.
-
-    Raises
-    ------
-    ValueError : the backbone's file of weights is missing.
-    """
+    """Everything that decides the features or activations of packed images, as plain JSON values. Raises ValueError."""
     backbone = models.find(training.backbone)
     described = describe_backbone(training, manifest)
     defaults = discovery.defaults_of(backbone)
@@ -149,10 +121,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
 
 
 def of_whole_backbone(training: TrainingSpec) -> TrainingSpec:
-    """The settings whose features are what a trial on activations starts from; of another trial, its own.
-
-    They are those of the last layer, also if the trial chooses among several.
-    """
+    """The settings whose features are what a trial on activations starts from; of another trial, its own."""
     if training.train_from is None:
         return replace(training, layers=False)
     return replace(training, train_from=None, views=1, frozen=True, frozen_precision=TrainingSpec.frozen_precision)
@@ -186,19 +155,7 @@ def features_id(made: Mapping[str, Any]) -> str:
 
 
 def stored_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[int, ...]:
-    """What is stored of an image: `(D,)` features, or `(views, C, H, W)` activations.
-
-    Builds the backbone without memory for its weights, which it does not load.
-
-    Parameters
-    ----------
-    training : of a trial on stored features or activations.
-    manifest : `height`, `width` and `channels` of the packed images.
-
-    Raises
-    ------
-    ValueError : the backbone has no such block, takes no images of this size, or rejects its settings.
-    """
+    """What is stored of an image: `(D,)` features, or `(views, C, H, W)` activations. Raises ValueError."""
     offline = models.find(training.backbone).without_weights(describe_backbone(training, manifest))
     shape = _shape(json.dumps(offline, sort_keys=True), training.train_from, image_shape(training, manifest))
     return shape if training.train_from is None else (training.views, *shape)

@@ -113,7 +113,7 @@ def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
     (tmp_path / "photo.jpg").write_bytes(content)
     for image in (content, tmp_path / "photo.jpg"):
         for read in (header, lambda image: decode(image, 3)):
-            with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image$"):
+            with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image"):
                 read(image)
 
 

@@ -15,7 +15,7 @@ from small_archives import quiet
 from dml import files
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
-from dml.data.packing.packer import PackWriter
+from dml.data.packing.packer import ProgressLine
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("where", ["PackWriter.write", "write_json", "sync"])
+@pytest.mark.parametrize("where", ["__call__", "write_json", "sync"])
 def test_a_failure_leaves_the_old_folder(where, tmp_path, monkeypatch):
     pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
     before = packed_bytes(tmp_path / "out")
@@ -66,7 +66,7 @@ def test_a_failure_leaves_the_old_folder(where, tmp_path, monkeypatch):
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(PackWriter if where == "PackWriter.write" else files, where.rpartition(".")[2], fail)
+        patch.setattr(ProgressLine if where == "__call__" else files, where, fail)
         with pytest.raises(Stop):
             pack(Made(arrays(9)), tmp_path, tmp_path / "out", 4, report=quiet)
     assert packed_bytes(tmp_path / "out") == before
@@ -80,13 +80,11 @@ def test_a_killed_process_leaves_nothing_that_looks_complete_and_the_next_one_cl
         from pathlib import Path
         from made_source import Made, arrays
         from dml.data.packing import pack
-        from dml.data.packing.packer import PackWriter
-        write = PackWriter.write
-        def die(self, pixels):
-            if self.count == 3:
+        from dml.data.packing.packer import ProgressLine
+        def die(self, count):
+            if self.total and count == 3:
                 os.kill(os.getpid(), 9)
-            write(self, pixels)
-        PackWriter.write = die
+        ProgressLine.__call__ = die
         pack(Made(arrays(5)), Path({str(tmp_path / "raw")!r}), Path({str(tmp_path / "out")!r}))
     """)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9

@@ -113,7 +113,6 @@ NAN[4, 2] = np.nan
             {"table": pd.DataFrame({"label": FINE})},
             r"no column 'fine'\. Choices: label\. `settings: \{columns: \{fine:",
         ),
-        ({"table": pd.DataFrame({"fine": FINE, "splt": FINE})}, "unknown column 'splt'; did you mean 'split'"),
         ({"table": pd.DataFrame({"fine": [*FINE[:5], None], "path": list("abcdef")})}, "row 7: fine is missing"),
         ({"table": pd.DataFrame({"fine": FINE, "split": ["train"] * 5 + ["tset"]})}, "'tset'; did you mean 'test'"),
         ({"disjoint": "coarse"}, "disjoint='coarse', but there are no coarse labels"),

@@ -92,15 +92,15 @@ def test_images_of_every_class_train_if_images_are_held_out():
     source = sources.build("cifar100", held_out="images", complete=False)
     index = pd.DataFrame({"fine": [0, 99, 0, 99], "coarse": [0, 19, 0, 19], "part": ["train", "train", "test", "test"]})
     assert source.roles(index).tolist() == ["train", "train", "seen", "seen"]
-    with pytest.raises(ValueError, match=r"held_out: 'half'. Choices: classes, images"):
+    with pytest.raises(ValueError, match=r"held_out: expected one of classes, images"):
         sources.build("cifar100", held_out="half")
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (GIVEN[:2], "expected each of 0 to 2 once, got 2 rows: 1 are missing, the first is 1"),
-        (GIVEN.assign(index=[0, 0, 1]), "1 are missing, the first is 2"),
+        (GIVEN[:2], "expected each of 0 to 2 once, got 2 rows"),
+        (GIVEN.assign(index=[0, 0, 1]), "once, got 3 rows"),
         (GIVEN.assign(noisy_fine=[0, 100, 0]), "index 0: noisy_fine is 100, which is no class: expected 0 to 99"),
         (GIVEN.assign(clean_fine=[49, 0, 50]), "index 1: clean_fine is 50, but .* 49: .* another order .2 of 3 differ"),
         (GIVEN.drop(columns="noisy_coarse"), "no column 'noisy_coarse'"),

@@ -8,7 +8,7 @@ from small_archives import Row, Small
 
 from dml.data import splits
 from dml.data.sources import Numbers
-from dml.data.sources import numbers as module
+from dml.data.sources import bundled as module
 
 
 def make(folder):

@@ -85,7 +85,7 @@ def test_the_protocol_is_part_of_the_keys_of_confirmed_trials_that_do_not_refit(
 
 def test_a_default_written_out_is_the_same_as_left_out(toy_study):
     written = toy_study(
-        losses=[{"name": "triplet", "settings": {"swap": False, "reduction": "nonzero"}, "search": {}}, "contrastive"],
+        losses=[{"name": "triplet", "settings": {"points": 2, "reduction": "nonzero"}, "search": {}}, "contrastive"],
         training={"steps": 10, "backbone": {"name": "small_conv", "settings": {"width": 16}}, "learning_rate": 1e-3},
     )
     assert keys.key(spec(written)) == keys.key(spec(toy_study()))
@@ -182,7 +182,7 @@ def test_comments_docstrings_renames_and_moved_functions_change_no_key(toy_study
         ("from __future__ import annotations\n", "from __future__ import annotations\n\n# A comment.\n"),
         ("class Triplet(", 'def moved_here():\n    """A helper."""\n\n\nclass Triplet('),
         ("    margin : ", "    margin : in other words, "),
-        ("self.swap", "self.swapped"),
+        ("found.mask", "(found.mask)"),
     )
     assert keys.key(spec(toy_study())) == before
 

@@ -1,13 +1,4 @@
-"""Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
-
-Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x 224
-with torchvision's defaults: an area of 8% to 100%, a log-uniform aspect ratio of 3/4 to 4/3. Boxes are drawn as in
-torchvision's `RandomResizedCrop`, up to ten times until one fits. If none fits, torchvision takes a central box; here
-the first box is clipped to the image.
-
-Resizing is bilinear with antialiasing: on a GPU by two matrix products per image, which handle boxes of all sizes at
-once; on a CPU by torchvision, image by image, which rounds to whole levels.
-"""
+"""Pipelines: none, those of the papers, and random resized crops. Each class is a part."""
 
 from __future__ import annotations
 
@@ -18,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dml.data.augment._ops import (
+    CropFlip,
     Normalization,
     ToFloat,
     check_images,
@@ -27,11 +19,89 @@ from dml.data.augment._ops import (
     uniform,
 )
 
+
+class None_:
+    """No augmentation: convert to floats, normalise, and resize if a size is given.
+
+    The same in training and evaluation.
+
+    Parameters
+    ----------
+    image_size : side of the result in pixels; None: that of the input.
+    channels : 1 or 3; None: those of the input.
+    normalization : see `dml.data.augment.build`.
+    """
+
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self, image_size: int | None = None, channels: int | None = None, normalization: Normalization = "none"
+    ) -> None:
+        check_size(image_size)
+        self.image_size = image_size
+        self._to_float = ToFloat(channels, normalization)
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', h, w)."""
+        check_images(images)
+        return self._to_float(resize(images, self.image_size))
+
+
+class Crop224(CropFlip):
+    """Random 224 x 224 crops and horizontal flips of images packed at 256 x 256; the central crop in evaluation.
+
+    The input of ResNet-50 in Levi et al. (easy positive sampling), sec. 5.2.2.
+    """
+
+    version: ClassVar[int] = 1
+
+    image_size: ClassVar[int] = 224
+
+
+class Crop227(CropFlip):
+    """Random 227 x 227 crops and horizontal flips of images packed at 256 x 256; the central crop in evaluation.
+
+    Vasudeva et al.: LoOp, sec. 5 (resize to 256 x 256, random crop of 227, horizontal flip).
+    """
+
+    version: ClassVar[int] = 1
+
+    image_size: ClassVar[int] = 227
+
+
+class Omniglot80:
+    """Omniglot's characters at 80 x 80 pixels, in training and evaluation.
+
+    Levi et al. (easy positive sampling), sec. 5.2.2: an input of 80 x 80. The paper mentions no random augmentation;
+    a mirrored character would be a different character.
+
+    Resizes images that are not packed at this size. Three channels by default, for networks trained on ImageNet.
+    `channels`: 1 or 3; None: those of the input. `normalization`: see `dml.data.augment.build`.
+    """
+
+    version: ClassVar[int] = 1
+    image_size: ClassVar[int] = 80
+
+    def __init__(self, channels: int | None = 3, normalization: Normalization = "imagenet") -> None:
+        self._to_float = ToFloat(channels, normalization)
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', 80, 80)."""
+        check_images(images)
+        return self._to_float(resize(images, self.image_size))
+
+
 ATTEMPTS = 10
 
 
 class RandomResizedCrop:
-    """Each image has its own box, resized to a square.
+    """Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
+
+    Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x
+    224. Boxes are drawn as in torchvision's `RandomResizedCrop`. Deviation: if none of ten fits the image, the first is
+    clipped to it. Resizing is bilinear with antialiasing; on a CPU, by torchvision, it rounds to whole levels.
+
+    Each image has its own box, resized to a square.
 
     Parameters
     ----------
@@ -97,10 +167,7 @@ class RandomResizedCrop:
 
 
 def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """Crop each image to its box, resize it (bilinear with antialiasing), and mirror some.
-
-    uint8 (B, C, H, W), boxes (B, 4), mirrored bool (B,) -> float32 (B, C, size, size) from 0 to 255.
-    """
+    """Crop each image to its box, resize it (bilinear with antialiasing), and mirror some."""
     top, left, tall, wide = boxes.unbind(1)
     rows = _weights(top, tall, images.shape[2], size)  # (B, size, H)
     columns = _weights(left, wide, images.shape[3], size)  # (B, size, W)
@@ -121,11 +188,7 @@ def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int
 
 
 def _weights(start: Tensor, extent: Tensor, length: int, size: int) -> Tensor:
-    """float32 (B, size, length): the weight of each old pixel in each new pixel, along one dimension.
-
-    The triangle filter of PIL and of torch's antialiased bilinear resize. It is as wide as a new pixel, and at least as
-    wide as an old one.
-    """
+    """float32 (B, size, length): the weight of each old pixel in each new pixel, along one dimension."""
     pixels = torch.arange(length, device=start.device, dtype=torch.float32)
     scale = (extent / size).view(-1, 1, 1)
     centers = start.view(-1, 1, 1) + (torch.arange(size, device=start.device).view(1, -1, 1) + 0.5) * scale

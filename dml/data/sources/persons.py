@@ -1,19 +1,10 @@
-"""CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
-
-All images are in one MATLAB 7.3 file, which `h5py` reads. The release has 20 test sets of 100 persons: the set `split`
-is held out, all other persons train. With `split="seed"`, a trial's seed (0 to 19) selects the set. Queries are the
-test persons' images of the first view. The gallery is one image per person of the second view, chosen by a hash of its
-name and the split (single-shot), or the whole second view with `shots="all"`. All other images are unused. `camera`
-counts from 0: pair p, view v is 2 (p - 1) + v - 1.
-
-The authors give out the archive on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5: public
-loaders. The numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
-"""
+"""Persons seen by several cameras. Each class is a dataset."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,8 +15,69 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
-from dml.data.sources._files import SourceDefaults, missing
+from dml.data.sources._files import FetchedSource, SourceDefaults, files, label, missing
 from dml.discovery import installed
+from dml.settings import check_choice
+
+FOLDER = "Market-1501-v15.09.15"
+PARTS = {"bounding_box_train": "train", "query": "query", "bounding_box_test": "gallery"}
+PERSONS, JUNK = 1501, 1502
+NAME = re.compile(r"(-1|\d{4})_c([1-6])")
+
+
+class Market1501(FetchedSource):
+    """Market-1501: 32,668 pictures of 1,501 persons by six cameras (Zheng et al. 2015).
+
+    A file's name states the person and the camera: `0002_c1s1_000451_03.jpg`. 751 persons train (12,936 images). The
+    other 750 persons are queried (3,368 images) against the gallery (15,913 images). The gallery includes 2,798
+    distractors (person 0000), detections of nobody that are wrong for every query. 3,819 junk boxes (person -1) are
+    `unused`. Fine is the person's number, and `camera` counts from 0. The evaluation skips gallery images of the
+    query's person by the query's camera.
+
+    MD5: public loaders. The authors offer the archive on file hosts without a direct download.
+
+    Persons, 128 x 64 RGB. `complete`: False accepts a part of the dataset.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "market1501"
+    shape: ClassVar[tuple[int, int, int] | None] = (128, 64, 3)
+    archives: Sequence[Archive] = (
+        Archive(
+            f"{FOLDER}.zip",
+            md5="65005ab7d12ec1c44de4eeafe813e68a",
+            hint="The authors link it from http://www.liangzheng.org/Project/project_reid.html",
+        ),
+    )
+    counts: Mapping[str, Mapping[str, int]] = {
+        "train": {"images": 12936, "fine": 751},
+        "query": {"images": 3368, "fine": 750},
+        "gallery": {"images": 15913, "fine": 751},
+        "unused": {"images": 3819},
+    }
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of JPEG files: training, query and gallery, each by name."""
+        for folder, part in PARTS.items():
+            for path in files(raw / FOLDER / folder, ".jpg"):
+                found = NAME.match(path.name)
+                if found is None:
+                    raise DataError(f"{path}: expected a name such as 0002_c1s1_000451_03.jpg")
+                person = found[1]
+                yield {
+                    "image": path,
+                    "fine": JUNK if person == "-1" else label(person, 1 + PERSONS, path, first=0),
+                    "fine_name": {"-1": "junk", "0000": "distractor"}.get(person, person),
+                    "path": path.relative_to(raw).as_posix(),
+                    "part": part,
+                    "camera": int(found[2]) - 1,
+                }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train, query, gallery (with the distractors), and unused for junk."""
+        junk = index["fine"].to_numpy() == JUNK
+        return np.where(junk, "unused", index["part"].to_numpy().astype(str))
+
 
 TOTALS = {"labeled": 14096, "detected": 14097}
 FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
@@ -33,7 +85,18 @@ SPLITS = 20
 
 
 class Cuhk03(SourceDefaults):
-    """Persons, RGB, of many sizes.
+    """CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
+
+    All images are in one MATLAB 7.3 file, which `h5py` reads. The release has 20 test sets of 100 persons: the set
+    `split` is held out, all other persons train. With `split="seed"`, a trial's seed (0 to 19) selects the set. Queries
+    are the test persons' images of the first view. The gallery is one image per person of the second view, chosen by a
+    hash of its name and the split (single-shot), or the whole second view with `shots="all"`. All other images are
+    unused. `camera` counts from 0: pair p, view v is 2 (p - 1) + v - 1.
+
+    The authors give out the archive on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5:
+    public loaders. The numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
+
+    Persons, RGB, of many sizes.
 
     Parameters
     ----------
@@ -56,10 +119,8 @@ class Cuhk03(SourceDefaults):
     def __init__(
         self, boxes: str = "labeled", split: int | str = 0, shots: str = "single", complete: bool = True
     ) -> None:
-        if boxes not in TOTALS:
-            raise ValueError(f"boxes: {boxes!r}. Choices: {', '.join(TOTALS)}")
-        if shots not in ("single", "all"):
-            raise ValueError(f"shots: {shots!r}. Choices: single, all")
+        check_choice("boxes", boxes, tuple(TOTALS))
+        check_choice("shots", shots, ("single", "all"))
         if split not in ("seed", *range(SPLITS)):
             raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
@@ -71,9 +132,7 @@ class Cuhk03(SourceDefaults):
     def for_seed(self, seed: int) -> Cuhk03:
         """The source whose `roles` are those of the test set that a seed selects, if `split` is `seed`.
 
-        Raises
-        ------
-        ValueError : there is no such test set.
+        Raises ValueError: there is no such test set.
         """
         chosen = Cuhk03(**self.options)
         if self.seeds is not None:

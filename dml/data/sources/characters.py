@@ -1,12 +1,4 @@
-"""MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
-
-Coarse is even/odd. The split is the EPS paper's (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part train,
-digits 0-5 of the test part are `seen`, digits 6-9 of the test part are `test`, digits 6-9 of the training part unused.
-
-URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5 sums
-6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
-2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
-"""
+"""Handwritten digits and characters that are downloaded. Each class is a dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +16,7 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.raw import Archive
-from dml.data.sources._files import FetchedSource, label
+from dml.data.sources._files import FetchedSource, files, folders, label
 from dml.data.sources._splits import by_part
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
@@ -37,11 +29,17 @@ def _archive(name: str, md5: str) -> Archive:
 
 
 class Mnist(FetchedSource):
-    """Handwritten digits, 28 x 28 grey.
+    """MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
 
-    Parameters
-    ----------
-    complete : False accepts a part of the dataset.
+    Coarse is even/odd. The split is the EPS paper's (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part
+    train, digits 0-5 of the test part are `seen`, digits 6-9 of the test part are `test`, digits 6-9 of the training
+    part unused.
+
+    URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5
+    sums 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
+    2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
+
+    Handwritten digits, 28 x 28 grey. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -119,3 +117,74 @@ def _idx(path: Path, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path}: truncated or corrupt ({error})") from error
+
+
+URL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
+SETS = ("background", "evaluation")
+BACKGROUND = 30  # alphabets
+
+
+def _of_set(part: str, md5: str) -> Archive:
+    name = f"images_{part}.zip"
+    return Archive(name, (URL + name,), md5=md5)
+
+
+class Omniglot(FetchedSource):
+    """Omniglot: 1,623 handwritten characters of 50 alphabets, 20 drawings each, 105 x 105, ink 0 on paper 255.
+
+    Fine is the character, coarse the alphabet. Characters of different alphabets are different classes. The 30
+    background alphabets train and the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1), so
+    whole alphabets are disjoint.
+
+    URLs and MD5 sums: torchvision.datasets.Omniglot.
+
+    Handwritten characters, 105 x 105 grey. `complete`: False accepts a part of the dataset. `alphabets`: how many of
+    the background alphabets train, 2 to 30, in the order of their names; the rest are unused. Raises ValueError:
+    `alphabets` is outside of 2 to 30.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "omniglot"
+    mirrors: ClassVar[bool] = False
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shape: ClassVar[tuple[int, int, int] | None] = (105, 105, 1)
+    disjoint: str = "coarse"
+    archives: Sequence[Archive] = (
+        _of_set("background", "68d2efa1b9178cc56df9314c21c6e718"),
+        _of_set("evaluation", "6b91aef0f799c5bb55b94e3f2daec811"),
+    )
+    content: str | None = "0a11e1711e209d715964568fedf0da69963dbeafb91896cd3aaae67b8e39642d"
+
+    def __init__(self, complete: bool = True, alphabets: int = BACKGROUND) -> None:
+        if not 2 <= alphabets <= BACKGROUND:
+            raise ValueError(f"alphabets: expected 2 to {BACKGROUND}, got {alphabets}")
+        self.complete = complete
+        self.alphabets = alphabets
+        whole = alphabets == BACKGROUND
+        self.options: dict[str, Any] = {"complete": complete, "alphabets": alphabets}
+        train = {"train": {"images": 19280, "fine": 964, "coarse": BACKGROUND}} if whole else {}
+        self.counts: Mapping[str, Mapping[str, int]] = train | {"test": {"images": 13180, "fine": 659, "coarse": 20}}
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of PNG files by alphabet, character and drawing: the background set, then the evaluation set."""
+        fine = coarse = -1
+        for part in SETS:
+            for alphabet in folders(raw / f"images_{part}"):
+                coarse += 1
+                for character in folders(alphabet):
+                    fine += 1
+                    for drawing in files(character, ".png"):
+                        yield {
+                            "image": drawing,
+                            "fine": fine,
+                            "coarse": coarse,
+                            "fine_name": f"{alphabet.name}/{character.name}",
+                            "coarse_name": alphabet.name,
+                            "path": drawing.relative_to(raw).as_posix(),
+                            "part": part,
+                        }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train (background), test (evaluation), and unused (background beyond the first `alphabets`)."""
+        background = np.where(index["coarse"].to_numpy() < self.alphabets, "train", "unused")
+        return np.where(index["part"].to_numpy() == "background", background, "test")

@@ -1,29 +1,10 @@
-"""Two-digit numbers made from scikit-learn's handwritten digits: 100 classes, no download.
-
-A picture shows two digits side by side. Each is an image of 8 x 8 (`digits.py`), turned, scaled and moved at random:
-pixel (x, y) of the canvas is the bilinear interpolation of the image at
-
-    ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
-
-with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
-number differ in most pixels, and pixels find a number far less often than a trained network does.
-
-The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six training
-and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a digit's images, in
-scikit-learn's order, makes the training pictures, and the second half makes those of the test. The order follows the
-writers, so the test has other images by mostly other writers. Class splits choose other numbers to test, but each
-number keeps its half: then the same images of digits are in training and in test pictures. Coarse is the tens digit.
-
-Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
-pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in every
-fold, no test picture shows a digit that a training picture shows.
-
-Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
-"""
+"""Datasets from the handwritten digits that scikit-learn contains: no download. Each class is a dataset."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +13,71 @@ import pandas as pd
 
 from dml import seeding
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources.digits import bundled
+
+
+def _bundled() -> tuple[np.ndarray, np.ndarray]:
+    """The images (1797, 8, 8), 0 to 16, and their digits, of scikit-learn's file; to import it takes 1.2 s."""
+    spec = find_spec("sklearn")
+    assert spec is not None
+    table = np.loadtxt(Path(str(spec.origin)).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    return table[:, :-1].reshape(-1, 8, 8), table[:, -1].astype(int)
+
+
+class Digits(SourceDefaults):
+    """The handwritten digits bundled with scikit-learn: 1797 images of 8 x 8, no download.
+
+    Coarse is even/odd, as in the EPS paper's MNIST (Levi et al. 2021, sec. 5.1). Digits 0-5 train, except a stratified
+    share that is held out as `seen`. Digits 6-9 test. Pixels 0..16 are scaled to 0..255.
+
+    Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
+
+    Handwritten digits, 8 x 8 grey. `seen_share`: share of each training digit's images that is held out as `seen`. The
+    choice never changes.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "digits"
+    mirrors: ClassVar[bool] = False
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    counts: Mapping[str, Mapping[str, int]] = {
+        "train": {"fine": 6, "coarse": 2},
+        "all": {"images": 1797, "fine": 10, "coarse": 2},
+    }
+
+    def __init__(self, seen_share: float = 0.2) -> None:
+        if not 0 <= seen_share < 1:
+            raise ValueError(f"seen_share: expected at least 0 and below 1, got {seen_share!r}")
+        self.seen_share = seen_share
+        self.options = {"seen_share": seen_share}
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Nothing to fetch."""
+        report("digits: bundled with scikit-learn, nothing to download")
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of uint8 (8, 8) arrays, in scikit-learn's order."""
+        images, digits = _bundled()
+        pixels = np.rint(images * (255 / 16)).astype(np.uint8)
+        for row, (image, digit) in enumerate(zip(pixels, digits.tolist(), strict=True)):
+            yield {
+                "image": image,
+                "fine": digit,
+                "coarse": digit % 2,
+                "fine_name": str(digit),
+                "coarse_name": ("even", "odd")[digit % 2],
+                "path": f"digits/{row:04d}",
+                "part": "all",
+            }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train and seen (digits 0-5), test (6-9). A hash of the path decides which images are seen."""
+        roles = np.where(index["fine"].to_numpy() <= 5, "train", "test").astype(object)
+        for digit in range(6):
+            rows = np.flatnonzero(index["fine"].to_numpy() == digit)
+            order = sorted(rows, key=lambda row: hashlib.sha256(index["path"].iloc[row].encode()).digest())
+            roles[order[: round(self.seen_share * len(rows))]] = "seen"
+        return roles.astype(str)
+
 
 SIDE = 8  # pixels of a digit's image
 SIDES = (0.62, 0.68)  # of a drawn digit, as a share of the canvas's height
@@ -43,7 +88,30 @@ INK = 0.5  # of full ink: a fragment's centre has at least this
 
 
 class Numbers(SourceDefaults):
-    """Two-digit numbers in handwriting, grey.
+    """Two-digit numbers made from scikit-learn's handwritten digits: 100 classes, no download.
+
+    A picture shows two digits side by side. Each is an image of 8 x 8, turned, scaled and moved at
+    random: pixel (x, y) of the canvas is the bilinear interpolation of the image at
+
+        ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
+
+    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
+    number differ in most pixels, and pixels find a number far less often than a trained network does.
+
+    The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six
+    training and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a
+    digit's images, in scikit-learn's order, makes the training pictures, and the second half makes those of the test.
+    The order follows the writers, so the test has other images by mostly other writers. Class splits choose other
+    numbers to test, but each number keeps its half: then the same images of digits are in training and in test
+    pictures. Coarse is the tens digit.
+
+    Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
+    pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in
+    every fold, no test picture shows a digit that a training picture shows.
+
+    Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
+
+    Two-digit numbers in handwriting, grey.
 
     Parameters
     ----------
@@ -133,7 +201,7 @@ def _trains(tens: Any, units: Any) -> Any:
 
 def _halves() -> dict[str, list[np.ndarray]]:
     """The images that make pictures for `train` and `test`: float (n, 8, 8) of each digit, from 0 to 1."""
-    images, digits = bundled()
+    images, digits = _bundled()
     of_digits = [images[digits == digit] / 16 for digit in range(10)]
     return {
         "train": [images[: len(images) // 2] for images in of_digits],

@@ -1,0 +1,220 @@
+"""Losses that are a mean over pairs. Each class is a part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, pair_weights
+from dml.losses._geometry import Geometry, dot
+from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, mean_over_pairs
+from dml.settings import check_above, check_choice
+from dml.types import Choice, LogUniform, Space, Uniform
+
+
+class Contrastive(PairLoss):
+    """Contrastive loss, a mean over pairs.
+
+        hadsell:  positive 1/2 d^2,  negative 1/2 [margin - d]_+^2  (Hadsell, Chopra, LeCun 2006, eq. 4)
+        squared:  positive d^2,      negative [margin - d^2]_+      (Levi et al., Preventing class-collapsing, sec. 3)
+
+    The default of pytorch-metric-learning is another loss: d and [margin - d]_+, each averaged over its non-zero pairs.
+
+    Search space: users of powerful-benchmarker (Musgrave et al. 2020) search margins in [0, 1]; here up to the distance
+    sqrt(2) of orthogonal embeddings, and not near 0, where all pairs cost nothing.
+
+    Pulls positive pairs together and pushes negative pairs to at least `margin`.
+
+    Parameters
+    ----------
+    margin : the distance (`hadsell`) or squared distance (`squared`) from which a negative pair costs nothing.
+    form : `hadsell` or `squared`.
+    reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive loss) or `sum`.
+    normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+
+    Example
+    -------
+    >>> loss = Contrastive(margin=0.5, form="squared")
+    >>> value = loss(embeddings, labels)  # scalar
+    """
+
+    version: ClassVar[int] = 1
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.3, 1.4), "form": Choice(("hadsell", "squared"))}
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        form: str = "hadsell",
+        reduction: str = "mean",
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
+        check_choice("form", form, ("hadsell", "squared"))
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.margin, self.form, self.reduction = margin, form, reduction
+        self._measure = "euclidean" if form == "hadsell" else "squared"
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        labels = checked_labels(embeddings, labels)
+        compared = self.compare(embeddings, labels, tuples, self._measure, pair_weights)
+        value, active = mean_over_pairs(self._costs, *compared, self.reduction)
+        self.stats = {"active_share": active}
+        return value
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
+        labels = checked_labels(embeddings, labels)
+        return each_pair(self._costs, Geometry(embeddings, self._measure, self.normalize), labels, tuples)
+
+    def _costs(self, d: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative; d is squared for the form `squared`."""
+        if self.form == "hadsell":
+            return HalfSquare(d), HalfSquare(self.margin - d)
+        return Linear(d), Hinge(self.margin - d)
+
+
+class Margin(PairLoss):
+    """Margin loss (Wu, Manmatha, Smola, Kraehenbuehl 2017, Sampling matters, sec. 4.2), a mean over pairs.
+
+        positive [d - beta + margin]_+,   negative [beta - d + margin]_+
+
+    beta is learned, one for each class (the anchor's) or one for all, or fixed (Le and Odobez: 1.4). It is always in
+    the state_dict. A learned beta needs a far larger learning rate than the network, so a trial puts `parameters()` in
+    a group of their own. The paper's regulariser nu * beta is left out (nu = 0 in its experiments).
+
+    Search space: the margin around Wu et al.'s 0.2; beta from below their 1.2 to the 1.4 of Le and Odobez; beta's rate
+    around the 5e-4 of Revisiting DML (Roth et al. 2020, parameters.py), a factor of 200 up, since trials here have few
+    steps.
+
+    Positive pairs closer than beta - margin, negative pairs farther than beta + margin.
+
+    Parameters
+    ----------
+    margin : half the width of the band between positives and negatives, in distance.
+    beta : the boundary, or its initial value if learned, in distance.
+    beta_per : `class` (learned, one per class), `all` (learned, one) or `none` (fixed).
+    num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
+    reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
+    normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    """
+
+    version: ClassVar[int] = 1
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
+    own_rate: ClassVar[Space] = LogUniform(1e-4, 1e-1)
+
+    def __init__(
+        self,
+        margin: float = 0.2,
+        beta: float = 1.2,
+        beta_per: str = "class",
+        num_classes: int | None = None,
+        reduction: str = "nonzero",
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
+        check_choice("beta_per", beta_per, ("class", "all", "none"))
+        check_choice("reduction", reduction, REDUCTIONS)
+        if beta_per == "class" and (num_classes is None or num_classes < 1):
+            raise ValueError(f"num_classes: beta_per='class' needs the number of classes; got {num_classes!r}")
+        self.margin, self.beta_per, self.reduction = margin, beta_per, reduction
+        start = torch.full((num_classes if beta_per == "class" and num_classes else 1,), float(beta))
+        if beta_per == "none":
+            self.register_buffer("beta", start)
+        else:
+            self.beta = nn.Parameter(start)
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1, tuples in any form of `_forms` -> scalar."""
+        labels = checked_labels(embeddings, labels)
+        compared = self.compare(embeddings, labels, tuples, "euclidean", pair_weights)
+        beta = self._beta_of(labels, compared[0])
+        value, active = mean_over_pairs(self._costs, *compared, self.reduction, beta)
+        self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
+        return value
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "euclidean", self.normalize)
+        return each_pair(self._costs, geometry, labels, tuples, self._beta_of(labels, geometry))
+
+    def _costs(self, gap: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative, where gap = d - beta."""
+        return Hinge(gap + self.margin), Hinge(self.margin - gap)
+
+    def _beta_of(self, labels: Tensor, geometry: Geometry) -> Tensor:
+        """beta of each anchor, (N, 1)."""
+        if self.beta_per == "class":
+            check_classes(labels, len(self.beta))
+        index = labels if self.beta_per == "class" else torch.zeros_like(labels)
+        return self.beta.index_select(0, index).to(geometry.matrix.dtype)[:, None]
+
+
+class BinomialDeviance(PairLoss):
+    """Binomial deviance (Yi, Lei, Liao, Li 2014), as compared with in Ustinova and Lempitsky's histogram loss, sec. 4.
+
+        mean over positive pairs of log(1 + exp(-alpha (s - beta)))
+      + mean over negative pairs of log(1 + exp(alpha C (s - beta)))
+
+    If a batch has no positive (negative) pairs, only the other mean remains.
+
+    Search space: around Ustinova and Lempitsky's alpha 2, beta 0.5 and C 25, down to C = 1, equal costs. No published
+    search.
+
+    A logistic loss on the similarity of each pair, positives and negatives averaged separately.
+
+    Parameters
+    ----------
+    alpha : steepness; > 0.
+    beta : the similarity that separates positive from negative pairs.
+    negative_cost : C, how many times steeper the loss is for negatives; > 0.
+    normalize : L2-normalise the embeddings.
+    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    """
+
+    version: ClassVar[int] = 1
+    search_space: ClassVar[dict[str, Space]] = {
+        "alpha": LogUniform(0.5, 10),
+        "beta": Uniform(0.0, 0.9),
+        "negative_cost": LogUniform(1, 50),
+    }
+
+    def __init__(
+        self,
+        alpha: float = 2.0,
+        beta: float = 0.5,
+        negative_cost: float = 25.0,
+        normalize: bool = True,
+        memory: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(normalize, memory)
+        check_above("alpha", alpha, 0)
+        check_above("negative_cost", negative_cost, 0)
+        self.alpha, self.beta, self.negative_cost = alpha, beta, negative_cost
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        labels = checked_labels(embeddings, labels)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples, form=pair_weights)
+        above = geometry.matrix.sub_(self.beta)
+        positives.div_(positives.sum().clamp(min=1))
+        negatives.div_(negatives.sum().clamp(min=1))
+        slope_positive, slope_negative = -self.alpha, self.alpha * self.negative_cost
+        value, gradient = _deviance(above * slope_positive, positives)
+        more, push = _deviance(above.mul_(slope_negative), negatives)
+        return geometry.finish(value + more, gradient.mul_(slope_positive).add_(push, alpha=slope_negative))
+
+
+def _deviance(exponents: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """sum of weights * log(1 + exp(exponents)), and its derivative with respect to the exponents."""
+    # softplus(z) = [z]_+ + log1p(exp(-|z|)): exact for any z, where torch's own is linear above a threshold.
+    soft = exponents.abs().neg_().exp_().log1p_().add_(torch.relu(exponents))
+    return dot(soft, weights), torch.sigmoid(exponents).mul_(weights)
