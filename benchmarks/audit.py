@@ -76,7 +76,7 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
         out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
     used = vectors[found.representation]
     layer = Representation(torch.from_numpy(used), codes, deal(codes, audit_data.FOLDS, 0))
-    out["methods"]["own"] = scores(wrong, -layer.round("first", judged).own)
+    out["methods"]["own"] = scores(wrong, -layer.round(judged).own)
     out["review"] = reviews(found, wrong, arguments.reviews)
     path = arguments.cache / "peer" / f"{name}-{len(codes)}-{found.representation}.json".replace(" ", "-")
     if not path.exists() and arguments.peer is not None:

@@ -131,17 +131,7 @@ def check_name(package: str, name: str) -> None:
 
 
 def find(package: str, name: str) -> type:
-    """The class of a part.
-
-    Parameters
-    ----------
-    package : where `dml`'s own parts of this kind are, such as `"dml.losses"`.
-    name : a part's name there, or a dotted path to a class of another package.
-
-    Raises
-    ------
-    ValueError : there is no such part (the message lists the choices), or it states no `version`.
-    """
+    """The class of a part."""
     check_name(package, name)
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
@@ -156,12 +146,7 @@ def find(package: str, name: str) -> type:
 
 
 def import_class(path: str, label: str) -> type:
-    """The class at a dotted path.
-
-    Raises
-    ------
-    ValueError : the path cannot be imported, or is not a class. The message begins with `label`.
-    """
+    """The class at a dotted path."""
     module, _, attribute = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -274,13 +259,7 @@ def _parameters(part: type) -> Mapping[str, inspect.Parameter]:
 
 
 def build(package: str, name: str, /, **settings: Any) -> Any:
-    """Construct a part by name.
-
-    Raises
-    ------
-    ValueError : there is no such part, it does not take a setting, or it needs one that is not given; the message lists
-        the choices.
-    """
+    """Construct a part by name."""
     part = find(package, name)
     label = f"{package.removeprefix('dml.')} {name!r}"
     check_settings(part, settings, label=label)

@@ -42,10 +42,6 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, and move it to `path` when the block ends without an error.
 
     Readers see the old file or the new one, never a part of it, also after a crash. The folder is created if missing.
-
-    Raises
-    ------
-    OSError : the disk is full; it names `path`, which not every library's error does.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -102,13 +98,7 @@ def read_json(path: Path) -> Any:
 
 
 def remembered(path: Path, what: Any, inputs: Iterable[Path], make: Callable[[], Any]) -> Any:
-    """What `make` returns, plain JSON, from the file `path` if that was made of the same.
-
-    Parameters
-    ----------
-    what : plain JSON that decides it too.
-    inputs : files, and folders of files, that decide it, compared by name, size and time; `dml`'s own code always does.
-    """
+    """What `make` returns, plain JSON, from the file `path` if that was made of the same."""
     tops = [Path(__file__).parent, *inputs]
     files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*")) if file.suffix != ".pyc"]
     states = sorted((str(file), (own := file.stat()).st_size, own.st_mtime_ns) for file in files if file.is_file())
@@ -178,15 +168,6 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
     """Hold an exclusive lock on the file `path`, which is created if missing and contains the holder's process id.
 
     The kernel releases the lock when its process ends, however it ends.
-
-    Parameters
-    ----------
-    wait : block until the lock is free.
-    on_wait : called once if the lock is not free at first.
-
-    Raises
-    ------
-    Locked : the lock is taken and `wait` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
@@ -225,12 +206,7 @@ def first_line(error: Exception) -> str:
 
 
 def explain(error: Exception, again: str = "it again") -> str:
-    """An error's message for a user: what went wrong and, for a full disk, what to do.
-
-    Parameters
-    ----------
-    again : what to run once there is space.
-    """
+    """An error's message for a user: what went wrong and, for a full disk, what to do."""
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."

@@ -33,18 +33,7 @@ SHOWN = 3  # files that a message names
 
 
 def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("report",)) -> None:
-    """Refuse to run while people's files are where outputs go.
-
-    Parameters
-    ----------
-    root : the project's folder.
-    studies : whose outputs in `data/<study>` and `results/<study>` are looked at.
-    folders : others that are filled as a whole, relative to `root`.
-
-    Raises
-    ------
-    ValueError : it names these files.
-    """
+    """Refuse to run while people's files are where outputs go."""
     strangers = [path for study in studies for path in _in_the_way(root, study)]
     strangers += [path for folder in folders for path in foreign(root / folder)]
     if strangers:
@@ -111,10 +100,6 @@ def replaced(out: Path) -> Iterator[Path]:
     """A new, empty folder, whose files replace those that the last call wrote into `out`. Files of others stay.
 
     If the block raises an error, `out` is unchanged.
-
-    Raises
-    ------
-    ValueError : a file of others has the name of a new one.
     """
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -78,13 +78,7 @@ class PaperClaim:
 
 
 def papers() -> tuple[Paper, ...]:
-    """The papers of the first folder `papers` on Python's path, newest first; `use_project` puts a project's first.
-
-    Raises
-    ------
-    ValueError : a `paper.yaml` lacks a key, has an unknown one or names a section without a file; or another module
-        named `papers` hides the folder.
-    """
+    """The papers of the first folder `papers` on Python's path, newest first; `use_project` puts a project's first."""
     found = _papers(os.getcwd(), tuple(sys.path))
     if found:
         _import_from(found[0].folder.parent)
@@ -148,12 +142,7 @@ def _read(path: Path) -> Paper:
 
 
 def paper_claims() -> dict[str, PaperClaim]:
-    """All claims by id, in the order of the papers.
-
-    Raises
-    ------
-    ValueError : a row lacks a column or has an unknown one, or an id does not begin with the paper's name.
-    """
+    """All claims by id, in the order of the papers."""
     return _claims(papers())
 
 

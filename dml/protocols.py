@@ -470,7 +470,7 @@ class ClusteringMetric(Protocol):
         ...
 
     def __call__(self, table: Any) -> float:
-        """`evaluation.clustering.Contingency` -> the score."""
+        """`evaluation.metrics.scores.Contingency` -> the score."""
         ...
 
 

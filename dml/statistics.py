@@ -1,18 +1,10 @@
 """The uncertainty of scores: intervals over seeds, and paired comparisons over seeds or queries.
 
 - Few pairs, such as seeds: Student's t for the interval, and all sign flips (Fisher 1935) for p.
-- Folds of a cross-validation share training classes, so their scores are not independent, and their spread says too
-  little of the mean's error. The corrected variance (Nadeau and Bengio, Machine Learning 52, 2003, section 4) is
+- Folds share training classes: the corrected variance (Nadeau and Bengio, Machine Learning 52, 2003, section 4) is
   (1 / n + overlap) times the sample variance, where `overlap` is the ratio of test to training classes, 1 / (n - 1).
-- Many pairs, such as queries: the bootstrap (Efron & Tibshirani 1993, chapter 16), which resamples pairs. With few
-  pairs it rejects a true null hypothesis far too often: a third of the time with 3 pairs.
-- Several comparisons: Holm (1979).
-
-A mean whose uncertainty has several independent sources, such as seeds, classes and searches.
-
-Their variances add up, with the degrees of freedom of Satterthwaite (1946). A sum of two variances of which one is
-estimated from three seeds has fewer than that formula says, so the interval is never narrower than that of a source by
-itself.
+- Many pairs, such as queries: the bootstrap (Efron & Tibshirani 1993, chapter 16) of pairs.
+- Several comparisons: Holm (1979). Independent sources: Satterthwaite (1946), never narrower than one by itself.
 """
 
 from __future__ import annotations
@@ -29,8 +21,6 @@ from dml.seeding import numpy_generator
 
 ROUNDING = 1e-12  # numbers as near as this are equal
 FEW = 20  # pairs: with fewer the bootstrap's intervals are too narrow
-
-MOST_PAIRS = 1000  # that `pairs_needed` looks at
 
 
 class Summary(NamedTuple):
@@ -261,24 +251,6 @@ def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8, 
     while power(high, spread, n, level, further) < chance:
         high *= 2
     return float(optimize.brentq(lambda size: power(size, spread, n, level, further) - chance, 0.0, high))
-
-
-def pairs_needed(
-    difference: float,
-    spread: float,
-    level: float = 0.05,
-    chance: float = 0.8,
-    most: int = MOST_PAIRS,
-    further: float = 0.0,
-) -> int:
-    """The least number of pairs with which `power` finds a true difference with this chance; `most` if more."""
-    low, high = 1, 2
-    while high < most and power(difference, spread, high, level, further) < chance:
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(difference, spread, middle, level, further) >= chance else (middle, high)
-    return high
 
 
 def resampled_best(choosing: ArrayLike, scores: ArrayLike) -> float:

@@ -35,10 +35,6 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
     """A table and the numbers of its rows: for a CSV the line where a row begins, as editors count, else from 0.
 
     The values of a CSV are text.
-
-    Raises
-    ------
-    DataError : the file is no table, or cannot be read; a column is repeated; or a row has other fields than columns.
     """
     if not is_table(path):
         raise DataError(f"{path}: expected a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file")
@@ -55,12 +51,7 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
 
 
 def integer(value: Any, name: str, where: str, lowest: int = 0) -> int:
-    """An integer from a number or from text.
-
-    Raises
-    ------
-    DataError : it is something else, below `lowest`, or so large that it may have been rounded.
-    """
+    """An integer from a number or from text."""
     found = number(value)
     if found is None or not found.is_integer() or not lowest <= found < LARGEST:
         raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least {lowest}")
@@ -138,10 +129,6 @@ def host_array(values: Any, what: str) -> np.ndarray:
     """A tensor on any device, a list, a Series or an array as an array of this machine's byte order.
 
     It shares memory with what is given where it can. `what` begins the error messages.
-
-    Raises
-    ------
-    ValueError : sparse or nested tensors, sparse matrices, masked entries, or lists of different lengths.
     """
     if hasattr(values, "detach"):
         tensor = values.detach()

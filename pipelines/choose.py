@@ -8,13 +8,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from dml.cli.project import choose, find_project
+from dml.cli.project import find_project, valid, write_chosen
 from dml.pipeline.folders import STUDIES
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="+", help=f"files in {STUDIES}, without .yaml, or groups such as paper-eps")
     try:
-        choose(find_project(Path(__file__).parent), parser.parse_args().studies)
+        project = find_project(Path(__file__).parent)
+        write_chosen(project, valid(project, parser.parse_args().studies))
     except ValueError as error:
         sys.exit(f"error: {error}")

@@ -46,13 +46,7 @@ class Audited(NamedTuple):
 
 
 def audited(study: Study, data_root: Path) -> Audited:
-    """The images of the audited dataset, with their labels as given. Verified labels are not read if there are others.
-
-    Raises
-    ------
-    ValueError : the study has several datasets, or the labels cannot be audited (`dml.audit.check_labels`).
-    FileNotFoundError : the images are not packed.
-    """
+    """The images of the audited dataset, with labels as given. Verified labels are not read if there are others."""
     dataset = audited_dataset(study)
     level, packed = study.dataset(dataset).train_on, open_packed_of(data_root, dataset)
     column = f"given_{level}" if f"given_{level}" in packed.index else level
@@ -81,10 +75,6 @@ def representations(
 
     Of a dataset of vectors, these alone. Where the study evaluates several views of an image, its vector joins them.
     Features are computed on Ray's workers if they are missing.
-
-    Raises
-    ------
-    ValueError, OSError : as `dml.training.frozen.extraction.extract`.
     """
     if of_vectors(found.packed.manifest):
         return {"vectors": np.asarray(found.packed.images[found.rows][:, 0, 0], dtype=np.float32)}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dml import files, seeding
+from dml import seeding
 from dml.tables import host_array
 from dml.tensors import from_array
 
@@ -28,23 +26,12 @@ class Learner(Protocol):
     digest: str  # of all that decides the vectors beside the labels: images, settings, versions
 
     def __call__(self, observed: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """For each array of labels, the vectors that are learned from these labels only.
-
-        Parameters
-        ----------
-        observed : each int64 (n,): classes from 0 to K - 1, or -1: the image's label is held out. One for each fold.
-
-        Returns
-        -------
-        Floats (n, D) of all n images, as many arrays as `observed` has. They may be mapped files.
-        """
+        """For each array of labels, the vectors that are learned from these labels only."""
         ...
 
 
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
-DEFAULT_NAME = "vectors"
 CHUNK = 1 << 20  # numbers in one temporary array
-SAFE = 2.0**-40, 2.0**40  # sums of squares of numbers in between are ordinary float32 numbers
 
 
 class Given(NamedTuple):
@@ -60,16 +47,10 @@ class Given(NamedTuple):
 
 
 def check(vectors: Any, labels: Any) -> Given:
-    """Check vectors (arrays, or a `Learner` of each) and labels.
-
-    Raises
-    ------
-    ValueError : no vectors; not finite floats (n, D); labels that are not n integers or strings, or missing; fewer than
-        two classes with at least 3 images.
-    """
+    """Check vectors (arrays, or a `Learner` of each) and labels."""
     if isinstance(vectors, Mapping) and not vectors:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
-    named = dict(vectors) if isinstance(vectors, Mapping) else {DEFAULT_NAME: vectors}
+    named = dict(vectors) if isinstance(vectors, Mapping) else {"vectors": vectors}
     known = check_labels(labels)
     learners = {str(name): value for name, value in named.items() if callable(value)}
     for name, learner in learners.items():
@@ -135,7 +116,7 @@ def _labels(labels: Any) -> np.ndarray:
 
 
 def check_vectors(name: str, values: Any, n: int) -> Tensor:
-    """float32 (n, D), finite. Only directions count: very long and very short rows are multiplied by a power of two."""
+    """float32 (n, D), finite."""
     array = host_array(values, f"audit: {name!r}")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"audit: {name!r}: expected numbers (n, D), got {array.dtype} {array.shape}")
@@ -149,19 +130,7 @@ def check_vectors(name: str, values: Any, n: int) -> Tensor:
     bad = (~largest.isfinite()).numpy().nonzero()[0]
     if len(bad):
         raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
-    return _scaled(tensor, largest)
-
-
-def _scaled(tensor: Tensor, largest: Tensor) -> Tensor:
-    """Vectors (n, D) whose largest numbers (n,) are near 1 where they were extreme. Directions keep every bit."""
-    low, high = SAFE
-    rows = ((largest > 0) & ((largest < low) | (largest > high))).nonzero()[:, 0]
-    if not len(rows):
-        return tensor
-    exponent = torch.frexp(largest[rows]).exponent.clamp(-126, 126)
-    scaled = tensor.clone()  # the caller's own may be the argument
-    scaled[rows] = torch.ldexp(tensor[rows], -exponent[:, None])
-    return scaled
+    return tensor
 
 
 def _rows(rows: np.ndarray) -> str:
@@ -183,12 +152,6 @@ def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> l
     """What the vectors of each fold are learned from, int64 (n,): the labels of the kept images of the other folds.
 
     A class without a kept image there is learned from those that are not kept.
-
-    Parameters
-    ----------
-    codes : int64 (n,), the given class; -1: not judged.
-    folds : int64 (n,), the fold, or -1.
-    kept : bool (n,).
     """
     out = []
     for fold in range(int(folds.max()) + 1):
@@ -199,12 +162,7 @@ def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> l
 
 
 def learned(name: str, learner: Learner, observed: Sequence[np.ndarray]) -> list[Tensor]:
-    """The vectors of each fold, float32 (n, D). Mapped files stay mapped.
-
-    Raises
-    ------
-    ValueError : the learner returned another number of arrays, or something that is not n finite vectors.
-    """
+    """The vectors of each fold, float32 (n, D). Mapped files stay mapped."""
     found = learner([labels.copy() for labels in observed])
     if len(found) != len(observed):
         raise ValueError(f"audit: {name!r}: expected vectors for each of the {len(observed)} folds, got {len(found)}")
@@ -235,85 +193,3 @@ def folds_of(labels: Any, folds: int = 5, seed: int = 0) -> np.ndarray:
     """
     codes = check_labels(labels).codes
     return deal(codes, min(folds, int((codes >= 0).sum())), seed)
-
-
-Progress = Callable[[float, str], None]
-
-
-class Steps:
-    """Calls the user's function with the share done, 0 to 1, and what is being done.
-
-    Parameters
-    ----------
-    count : of all steps.
-    """
-
-    def __init__(self, progress: Progress | None, count: int) -> None:
-        self._progress, self._count, self._done, self._text = progress, count, 0, ""
-
-    def say(self, text: str) -> None:
-        """A new piece of work begins."""
-        self._text = text
-        self.part(0.0)
-
-    def step(self) -> None:
-        """A step is done."""
-        self._done += 1
-        self.part(0.0)
-
-    def part(self, share: float) -> None:
-        """A share of the next step is done."""
-        if self._progress is not None:
-            self._progress(min(1.0, (self._done + share) / self._count), self._text)
-
-
-VERSION = 1  # of the files
-AGAIN = "run the audit again"
-BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-"""What reading a broken `.npz` raises."""
-
-
-def write(folder: Path, kind: str, content: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write `<kind>.json` and a Parquet file for each table. The JSON file comes last: without it nothing is saved."""
-    digests = {}
-    for name, table in tables.items():
-        with files.replacing(folder / f"{name}.parquet") as temporary:
-            table.to_parquet(temporary, index=False)
-        digests[name] = files.sha256(folder / f"{name}.parquet")
-    files.write_json(folder / f"{kind}.json", {**content, "saved": _mark(kind), "version": VERSION, "tables": digests})
-
-
-def read(folder: Path, kind: str, tables: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """What `write` wrote.
-
-    Raises
-    ------
-    ValueError : a file is missing, is not of this kind or version, or a table is not the one that was saved.
-    """
-    path = folder / f"{kind}.json"
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file: no {kind} was saved here")
-    content = files.read_json(path)
-    if not isinstance(content, dict) or content.get("saved") != _mark(kind):
-        raise ValueError(f"{path}: expected {_mark(kind)!r}, but the file is broken or of something else: {AGAIN}")
-    if content.get("version") != VERSION:
-        raise ValueError(f"{path}: expected version {VERSION}, got {content.get('version')!r}: {AGAIN}")
-    found = {}
-    for name in tables:
-        place = folder / f"{name}.parquet"
-        if not place.is_file():
-            raise ValueError(f"{place}: the file is missing, which {path.name} names: {AGAIN}")
-        if files.sha256(place) != content.get("tables", {}).get(name):
-            raise ValueError(f"{place}: the file is not the one that {path.name} was saved with: {AGAIN}")
-        found[name] = pd.read_parquet(place)
-    return content, found
-
-
-def labels(values: Any) -> np.ndarray:
-    """Labels as an audit has them: int64 (n,) or strings (n,)."""
-    array = np.asarray(values)
-    return array.astype(np.int64) if array.dtype.kind in "iu" else array.astype(str)
-
-
-def _mark(kind: str) -> str:
-    return f"{kind} of dml.audit"

@@ -53,11 +53,6 @@ def searches(features: Mapping[str, np.ndarray], codes: np.ndarray, best: free.F
     """A few images, of several classes if there are, with their nearest before and after.
 
     The projection is fitted without the classes of these images, as new classes would be searched.
-
-    Parameters
-    ----------
-    codes : int64 (n,), classes; -1: none.
-    avoid : bool (n,), images that are no queries: their labels are suspected.
     """
     draw = seeding.numpy_generator(0, "look/searches").permutation(len(codes))
     order = draw[~avoid[draw]] if (~avoid).any() else draw

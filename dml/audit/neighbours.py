@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,25 +12,17 @@ from torch import Tensor
 from dml.evaluation import _search
 
 CHUNK = 1 << 21  # numbers in one temporary array
-EXACT_UP_TO = 200_000  # rows; for more, faiss searches an inverted file if it is installed
-LISTS = 4  # times the root of the rows: lists of the inverted file,
-PER_LIST = 50  # vectors that place its centre,
-SEARCHED = (8, 64)  # and lists that are searched: a sixteenth of them, but at least and at most these
 
 
 class Nearest(NamedTuple):
     """Of a block of rows, the nearest ones, the nearest first."""
 
     queries: Tensor  # int64 (b,)
-    found: Tensor  # int64 (b, k), rows; -1 where an approximate search found fewer. Most queries find themselves first
+    found: Tensor  # int64 (b, k), rows. Most queries find themselves first
     cosine: Tensor  # float32 (b, k)
 
 
-# unit vectors (b, D), k -> cosines, descending, and places in `rows`: (b, k) each
-Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-
-
-def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0, queries: Tensor | None = None) -> Iterator[Nearest]:
+def nearest(vectors: Tensor, rows: Tensor, k: int, queries: Tensor | None = None) -> Iterator[Nearest]:
     """The k nearest of some rows among these rows, block by block. Near ties are in the order of float32 rounding.
 
     Parameters
@@ -38,16 +30,23 @@ def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0, queries: Tenso
     vectors : float32 (n, D). A zero vector has the cosine 0 to all.
     rows : int64 (m,), ascending.
     k : at most m.
-    seed : of the inverted file.
     queries : int64 (q,), the rows whose nearest are searched; None: all of `rows`.
     """
     step = min(len(rows), max(1, CHUNK // max(vectors.shape[1], k)))
-    inverted = len(rows) > EXACT_UP_TO and _search.has_faiss()
-    search = _inverted(vectors, rows, step, seed) if inverted else _tiles(vectors, rows, step)
-    space = vectors.new_empty(step, vectors.shape[1])
+    space, tiles = vectors.new_empty(step, vectors.shape[1]), vectors.new_empty(step, vectors.shape[1])
     for asked in (rows if queries is None else queries).split(step):
-        cosine, place = search(unit(vectors, asked, space), k)
-        yield Nearest(asked, torch.where(place >= 0, rows[place.clamp(min=0)], -1), cosine)
+        block = unit(vectors, asked, space)
+        best = torch.empty(len(block), 0), torch.empty(len(block), 0, dtype=torch.int64)
+        squares = block.square().sum(1, keepdim=True)
+        for start in range(0, len(rows), step):
+            tile = unit(vectors, rows[start : start + step], tiles)
+            most = min(k, len(tile))
+            backend = _search.choose("auto", tile.device, most)
+            distance, place = _search.search(tile, tile.new_ones(len(tile)), backend, unit=True)(block, most)
+            cosine = torch.cat([best[0], (squares + 1 - distance) / 2], 1)
+            order = cosine.sort(dim=1, descending=True, stable=True).indices[:, :k]
+            best = cosine.gather(1, order), torch.cat([best[1], place + start], 1).gather(1, order)
+        yield Nearest(asked, rows[best[1]], best[0])
 
 
 def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:
@@ -57,47 +56,6 @@ def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:
     """
     part = torch.index_select(vectors, 0, rows, out=space[: len(rows)])
     return part.div_(torch.linalg.vector_norm(part, dim=1, keepdim=True).clamp(min=1e-30))
-
-
-def _tiles(vectors: Tensor, rows: Tensor, step: int) -> Search:
-    """All rows are compared, a tile at a time."""
-    space = vectors.new_empty(step, vectors.shape[1])
-
-    def search(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        best = torch.empty(len(queries), 0), torch.empty(len(queries), 0, dtype=torch.int64)
-        squares = queries.square().sum(1, keepdim=True)
-        for start in range(0, len(rows), step):
-            tile = unit(vectors, rows[start : start + step], space)
-            most = min(k, len(tile))
-            backend = _search.choose("auto", tile.device, most)
-            distance, place = _search.search(tile, tile.new_ones(len(tile)), backend, unit=True)(queries, most)
-            cosine = torch.cat([best[0], (squares + 1 - distance) / 2], 1)
-            order = cosine.sort(dim=1, descending=True, stable=True).indices[:, :k]
-            best = cosine.gather(1, order), torch.cat([best[1], place + start], 1).gather(1, order)
-        return best
-
-    return search
-
-
-def _inverted(vectors: Tensor, rows: Tensor, step: int, seed: int) -> Search:
-    """Only the rows of some lists are compared: those whose centres are nearest."""
-    import faiss
-
-    count = int(LISTS * len(rows) ** 0.5)
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(vectors.shape[1]), vectors.shape[1], count, faiss.METRIC_INNER_PRODUCT)
-    index.cp.seed = seed % (1 << 31)
-    sample = rows[torch.arange(size := min(len(rows), PER_LIST * count)) * len(rows) // size]
-    index.train(unit(vectors, sample, vectors.new_empty(len(sample), vectors.shape[1])).numpy())
-    space = vectors.new_empty(step, vectors.shape[1])
-    for part in rows.split(step):
-        index.add(unit(vectors, part, space).numpy())
-    index.nprobe = min(max(count // 16, SEARCHED[0]), SEARCHED[1])
-
-    def search(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        cosine, place = index.search(queries.numpy(), k)
-        return torch.from_numpy(cosine), torch.from_numpy(place)
-
-    return search
 
 
 class Vote(NamedTuple):
@@ -115,8 +73,6 @@ def vote(
     trust: np.ndarray,
     k: int,
     duplicates: float,
-    seed: int = 0,
-    progress: Callable[[float], None] | None = None,
     queries: np.ndarray | None = None,
 ) -> Vote:
     """The k nearest images by cosine of every judged image, itself left out.
@@ -128,17 +84,15 @@ def vote(
     trust : float (n,), the weight of each image's vote, such as the probability of its own label.
     duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
         have equal vectors.
-    progress : called with the share that is done.
     queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
     """
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
     asked = None if queries is None else torch.from_numpy(queries)
-    count = len(rows) if asked is None else len(asked)
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
-    pairs, similarities, done = [], [], 0
+    pairs, similarities = [], []
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
-    for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), seed, asked):
-        inside = (found >= 0) & (found != images[:, None])
+    for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), asked):
+        inside = found != images[:, None]
         inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
         votes = trusted[found] * inside
         own[images] = (votes * (given[found] == given[images, None])).sum(1).numpy()
@@ -147,9 +101,6 @@ def vote(
         first, second = images[row], found[row, place]
         pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
         similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
-        done += len(images)
-        if progress is not None:
-            progress(done / count)
     equal = _equal(vectors)
     found_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])
@@ -168,32 +119,16 @@ def vote_by_fold(
     trust: np.ndarray,
     k: int,
     duplicates: float,
-    seed: int = 0,
-    progress: Callable[[float], None] | None = None,
 ) -> Vote:
-    """As `vote`, but the neighbours of each image are those in the vectors of its fold.
-
-    Parameters
-    ----------
-    vectors : of each fold, float32 (n, D).
-    folds : int64 (n,), the fold, or -1.
-    fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
-        nearly one point; None: there are none.
-    """
-    own, weight, parts = np.zeros(len(codes)), np.zeros(len(codes)), len(vectors) + (fixed is not None)
-
-    def report(share: float) -> None:
-        if progress is not None:
-            progress((done + share) / parts)
-
-    for done, space in enumerate(vectors):
-        rows = np.flatnonzero(folds == done)
-        part = vote(space, codes, trust, k, duplicates, seed, report, rows)
+    """As `vote`, but the neighbours of each image are those in the vectors of its fold."""
+    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    for fold, space in enumerate(vectors):
+        rows = np.flatnonzero(folds == fold)
+        part = vote(space, codes, trust, k, duplicates, rows)
         own[rows], weight[rows] = part.own[rows], part.weight[rows]
     if fixed is None:
         return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
-    done = len(vectors)
-    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates, seed, report)[2:])
+    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates)[2:])
 
 
 def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 def write_tables(folder: Path, done: AuditRun) -> list[Path]:
     """Write `audit.csv` (the most suspicious first), `classes.csv`, `confusions.csv`, `duplicates.csv` and `plan.csv`.
 
-    The column `row` is the image's row in the packed data. Also `audit.json`, `audit.parquet`, `duplicates.parquet`
-    and `plan.json`, which `Audit.load` and `ReviewPlan.load` read.
+    The column `row` is the image's row in the packed data. Also
+    `plan.json`, which `ReviewPlan.load` reads.
     """
     found, plan, images = done.found, done.plan, done.images
-    found.save(folder)
     plan.save(folder)
     paths = np.array(images.paths, dtype=object)
     table = found.table().assign(row=images.rows, path=paths).sort_values("score", ascending=False, kind="stable")
@@ -72,6 +71,7 @@ def summary(study: str, done: AuditRun) -> dict[str, Any]:
         "contradicting_duplicates": len(found.duplicates),
         "beyond_judgement": {str(label): count for label, count in found.beyond.items()},
         "representation": found.representation,
+        "settings": dict(found.settings),
         "losses": dict(found.losses),
         "rate": {**asdict(found.rate), "assumption": found.rate.assumption, "warning": found.rate.warning},
         "looks": len(done.plan.rows),
@@ -157,10 +157,6 @@ def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
 
     As many labels are suspects as the estimated rate says, or without a review the first guess; `reviewed` is missing
     then. Training images whose label becomes that of a class that never trains are left out.
-
-    Parameters
-    ----------
-    trains : bool (N,), which of the packed images train.
     """
     found, images, review = done.found, done.images, done.review
     rate = found.rate.guess if review is None else review.estimate.rate
@@ -199,10 +195,6 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
 
     Labels as given are the noise `uniform` at rate 0, whose trials the study itself may have run already, unless the
     study knows verified labels.
-
-    Parameters
-    ----------
-    labels : the files, relative to the project's folder.
     """
     verified = any(noise.by_given for noise in study.noise)
     as_given = "label_file:given" if verified else "uniform"

@@ -1,18 +1,10 @@
-"""Writes the page of an audit.
+"""The page of an audit: one HTML file with suspects, tables and a review mode, which saves `review.csv` (UTF-8).
 
-The page of an audit: one HTML file with suspects, tables and a review mode. `page.write_page` writes it.
+    index, path, given   the image's row in the audit, its name (may be empty), its label as given
+    answer, label        right, wrong or unsure; the right class of a wrong label, empty if it was not named
+    audit                the plan's digest: a review of other vectors or labels has another one
 
-The review mode saves `review.csv`, UTF-8, with one row for each answered image:
-
-    index   the image's row in the audit
-    path    its name, empty if none was given
-    given   its label as given
-    answer  right, wrong or unsure
-    label   the right class of a wrong label, empty if it was not named
-    audit   the plan's digest: a review of other vectors or labels has another one
-
-Labels are text there: read it with `pandas.read_csv(path, dtype={"given": str, ...}, keep_default_na=False)`, so that
-neither "007" nor "NA" changes. `dml.audit.estimate` takes the frame.
+Labels are text: read it with `keep_default_na=False`, and all columns but index as text. `dml.audit.estimate` takes it.
 """
 
 from __future__ import annotations
@@ -88,28 +80,22 @@ def _text(value: object) -> str | None:
 
 EXAMPLES = 6  # of a class, at most,
 EXAMPLES_IN_ALL = 200  # and of all classes together, but at least 2 of each
-LEAST_SUSPICIOUS = 0.5  # the share of a class that its examples are drawn from
 
 
 def class_examples(found: Audit, plan: ReviewPlan) -> dict[str, list[int]]:
-    """A few images of each given class in the plan, by the class: for comparison.
+    """A few images of each given class in the plan, for comparison: by chance of the class's least suspicious half.
 
-    They are drawn from the least suspicious half, because wrong examples would mislead, and by chance within it,
-    because the least suspicious images look all alike. No image of the plan is among them: its label is in question.
+    No image of the plan is among them: its label is in question.
     """
     classes = np.unique(plan.given)
     count = int(np.clip(EXAMPLES_IN_ALL // max(1, len(classes)), 2, EXAMPLES))
-    draw = seeding.numpy_generator(0, "audit/examples")
-    judged = np.flatnonzero(np.isfinite(found.score))
-    order = judged[np.lexsort((found.score[judged], found.labels[judged]))]
-    starts = np.searchsorted(found.labels[order], classes, side="left")
-    ends = np.searchsorted(found.labels[order], classes, side="right")
-    out = {}
-    for given, start, end in zip(classes, starts, ends, strict=True):
-        surest = order[start : start + max(count, round(LEAST_SUSPICIOUS * (end - start)))][: end - start]
-        left = surest[~np.isin(surest, plan.rows)]
-        out[str(given)] = [int(row) for row in draw.permutation(left)[:count]]
-    return out
+    order = np.argsort(found.score, kind="stable")[: int(np.isfinite(found.score).sum())]
+    of_class = pd.Series(order).groupby(found.labels[order])
+    trusted = order[of_class.cumcount() < of_class.transform("size") / 2]
+    drawn = seeding.numpy_generator(0, "audit/examples").permutation(trusted)
+    drawn = drawn[~np.isin(drawn, plan.rows)]
+    shown = drawn[pd.Series(drawn).groupby(found.labels[drawn]).cumcount() < count]
+    return {str(given): shown[found.labels[shown] == given].tolist() for given in classes}
 
 
 def payload(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image, features
+from PIL import Image
 from torch.nn import functional
 
 from dml.audit import Audit
@@ -43,13 +43,7 @@ def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
 def nearest_by_fold(
     vectors: Sequence[np.ndarray], folds: np.ndarray, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `nearest`, but the neighbours of each image are those in the vectors of its fold.
-
-    Parameters
-    ----------
-    vectors : of each fold, floats (n, D).
-    folds : int64 (n,), the fold of each image.
-    """
+    """As `nearest`, but the neighbours of each image are those in the vectors of its fold."""
     k = min(k, len(folds) - 1)
     found, cosines = np.zeros((len(rows), k), dtype=np.int64), np.zeros((len(rows), k), dtype=np.float32)
     for fold, space in enumerate(vectors):
@@ -142,8 +136,7 @@ LONGEST = (320, 160, 96)  # pixels of the longer side, at most,
 SHORTEST = 40  # and at least
 QUALITY = 65
 LOADED = 128  # images at a time
-LOSSLESS = 1000  # characters: an image that takes no more without loss is kept so
-LOSSLESS_SIDE = 64  # pixels; larger ones are not tried
+LOSSLESS = 32  # pixels of the longer side: smaller images are kept without loss
 
 
 @dataclass(frozen=True)
@@ -153,16 +146,10 @@ class Album:
     large: Mapping[int, str] = field(default_factory=dict)
     medium: Mapping[int, str] = field(default_factory=dict)
     small: Mapping[int, str] = field(default_factory=dict)
-    reduced: int = 0  # pixels of the longer side of large pictures that were reduced for the budget; 0: none was
 
 
 def album(images: Images | None, large: Sequence[int], medium: Sequence[int], small: Sequence[int]) -> Album:
-    """Pictures that are the smaller, the more there are.
-
-    Parameters
-    ----------
-    large, medium, small : rows of images, as often as a page shows them.
-    """
+    """Pictures that are the smaller, the more there are."""
     if images is None:
         return Album()
     sizes = [np.asarray(rows, dtype=np.int64) for rows in (large, medium, small)]
@@ -171,41 +158,25 @@ def album(images: Images | None, large: Sequence[int], medium: Sequence[int], sm
         for rows, pixels, longest in zip(sizes, PIXELS, LONGEST, strict=True)
     ]
     made: list[dict[int, str]] = [{}, {}, {}]
-    longest_side = 0
     for row, pixels in _load(images, np.unique(np.concatenate(sizes))):
         for size, rows in enumerate(sizes):
             if row in rows:
                 made[size][row] = encode(pixels, sides[size])
-        longest_side = max(longest_side, *pixels.shape[:2]) if row in made[0] else longest_side
-    reduced = sides[0] if longest_side > sides[0] < LONGEST[0] else 0
-    return Album(made[0], made[1], made[2], reduced)
+    return Album(made[0], made[1], made[2])
 
 
 def encode(pixels: np.ndarray, side: int) -> str:
-    """An image, uint8 (H, W, 1 or 3), as a PNG if that is short, else as a WebP.
-
-    Where Pillow was built without WebP it is a JPEG, which takes up to twice as much.
-    """
+    """An image, uint8 (H, W, 1 or 3), as a PNG if it is small, else as a WebP."""
     image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    if max(image.size) <= LOSSLESS_SIDE and len(uri := _uri(image, "png")) <= LOSSLESS:
-        return uri
-    return _uri(image, "webp" if features.check("webp") else "jpeg", quality=QUALITY)
-
-
-def _uri(image: Image.Image, kind: str, **settings: int) -> str:
+    kind = "png" if max(image.size) <= LOSSLESS else "webp"
     content = io.BytesIO()
-    image.save(content, kind.upper(), optimize=True, **settings)
+    image.save(content, kind.upper(), optimize=True, quality=QUALITY)
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 def _load(images: Images, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each image, checked.
-
-    Raises
-    ------
-    ValueError : `images` returns something else than uint8 (m, H, W, 1 or 3).
-    """
+    """Each image, checked."""
     for start in range(0, len(rows), LOADED):
         part = rows[start : start + LOADED]
         pixels = np.asarray(images(part))

@@ -1,26 +1,19 @@
-"""Out-of-sample class probabilities of one representation, fold by fold, resumable.
+"""Out-of-sample class probabilities of one representation, fold by fold.
 
-A softmax layer on vectors (multinomial logistic regression), fitted by L-BFGS in coordinates that suit the data.
-
-The bound of Böhning ("Multinomial logistic regression algorithm", 1992) says that the Hessian is at most half the
-vectors' second moment for each class; at the start it is 1 / K of it. In the eigenbasis of the second moment, with each
-axis scaled by (eigenvalue / K + l2)^(-1/2), the curvature is therefore about 1 in every direction, and 10 to 30
-evaluations reach what takes scikit-learn's solver 50 to 300.
+A softmax layer on vectors, fitted by L-BFGS in coordinates in which the curvature is about 1 in every direction: the
+eigenbasis of the second moment, each axis scaled by (eigenvalue / K + l2)^(-1/2) after the bound of Böhning
+("Multinomial logistic regression algorithm", 1992).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
-
-from dml import files
-from dml.audit.inputs import BROKEN
 
 CHUNK = 1 << 20  # numbers in one temporary array
 MEMORY = 8  # pairs of steps and gradient changes that L-BFGS keeps
@@ -184,8 +177,6 @@ class Representation:
     vectors : float32 (n, D), or one such array for each fold, with which the layer of that fold is fitted and predicts.
     codes : int64 (n,), the given class, or -1: not judged.
     folds : int64 (n,), the fold, or -1.
-    folder : where finished folds are saved and found; None: nowhere.
-    step : called after each fold.
     calibrated : multiply the logits by the one number with which the held-out labels are likeliest. Vectors that were
         learned from the labels of the images that fit a layer are far easier to separate there than on other images.
     """
@@ -195,14 +186,12 @@ class Representation:
         vectors: Tensor | Sequence[Tensor],
         codes: np.ndarray,
         folds: np.ndarray,
-        folder: Path | None = None,
-        step: Callable[[], None] | None = None,
         calibrated: bool = False,
     ) -> None:
         self._classes, self._count = int(codes.max()) + 1, int(folds.max()) + 1
         self.vectors = [vectors] * self._count if isinstance(vectors, Tensor) else list(vectors)  # by fold
         self._codes, self._folds = torch.from_numpy(codes), folds
-        self._folder, self._step, self._calibrated = folder, step, calibrated
+        self._calibrated = calibrated
         self._turned: tuple[Tensor, Basis] | None = None  # the latest, and what was turned
         self._l2: float | None = None
 
@@ -214,33 +203,21 @@ class Representation:
         likelihood, and their suspects are worse (CIFAR-100, small clusters: docs/LOG.md).
         """
         if self._l2 is None:
-            path = None if self._folder is None else self._folder / "l2.json"
-            saved = None if path is None else files.read_json(path)
-            self._l2 = float(saved["l2"]) if isinstance(saved, dict) and "l2" in saved else self._choose()
-            if path is not None and saved is None:
-                files.write_json(path, {"l2": self._l2})
+            self._l2 = self._choose()
         return self._l2
 
-    def round(self, name: str, kept: np.ndarray) -> OutOfSample:
+    def round(self, kept: np.ndarray) -> OutOfSample:
         """Probabilities of all judged images, from layers fitted to the `kept` ones (bool (n,)) of the other folds."""
         n, top = len(self._folds), min(TOP, self._classes)
         own, classes, values = np.zeros(n, np.float32), np.zeros((n, top), np.int32), np.zeros((n, top), np.float32)
         sample, logs = [], []
-        scale: float | None = None if self._calibrated else 1.0
+        scale = self._scale(kept) if self._calibrated else 1.0
         for fold in range(self._count):
             held = np.flatnonzero(self._folds == fold)
-            path = None if self._folder is None else self._folder / f"{name}-{fold}.npz"
-            result = None if path is None else _load(path, len(held), top)
-            if result is None:
-                scale = self._scale(kept) if scale is None else scale
-                result = self._predict(fold, self._fit(fold, kept) * scale, held)
-                if path is not None:
-                    _save(path, result)
+            result = self._predict(fold, self._fit(fold, kept) * scale, held)
             own[held], classes[held], values[held] = result.own, result.top, result.values
             sample.append(result.sample)
             logs.append(result.logs)
-            if self._step is not None:
-                self._step()
         return OutOfSample(own, classes, values, np.concatenate(sample), np.concatenate(logs))
 
     def _turn(self, fold: int) -> Basis:
@@ -250,7 +227,6 @@ class Representation:
         return self._turned[1]
 
     def _fit(self, fold: int, kept: np.ndarray) -> Tensor:
-        # Always from zeros: a resumed audit, which has no earlier weights, then finds the same to the last bit.
         train, l2 = np.flatnonzero((self._folds >= 0) & (self._folds != fold) & kept), self.l2
         return fit(self._turn(fold), torch.from_numpy(train), self._codes, self._classes, l2)
 
@@ -306,18 +282,3 @@ class Representation:
                 break
             l2 /= WEAKER
         return chosen
-
-
-def _save(path: Path, result: OutOfSample) -> None:
-    with files.replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **result._asdict())
-
-
-def _load(path: Path, count: int, top: int) -> OutOfSample | None:
-    """A saved fold; None if it is missing or broken."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            result = OutOfSample(*(file[field] for field in OutOfSample._fields))
-    except BROKEN:
-        return None
-    return result if result.own.shape == (count,) and result.top.shape == (count, top) else None

@@ -1,27 +1,16 @@
 """How many labels are wrong: a first guess from out-of-sample probabilities alone.
 
-Three numbers are measured:
+`sure` : the rate of wrong labels among images that the classifier can be sure of. With the scale b of the logits, an
+    image's largest probability m = max softmax(b logits) is the chance that the prediction is right, and the given
+    label agrees with it with the chance (1 - sure) m; both are fitted. Too low if hard images are mislabelled more.
+`joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). Too high: it takes the
+    representation's own errors for noise.
+`spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), which is the noise
+    rate if wrong labels are spread evenly over the other classes. `spread / sure` tells how evenly they are.
 
-`sure` : the rate of wrong labels among images that the classifier can be sure of. Its own errors are modelled: with
-    the scale b of the logits, an image's largest probability m = max softmax(b logits) is the chance that the
-    prediction is right, and the given label agrees with the prediction with the chance (1 - sure) m. Both b and `sure`
-    have the highest out-of-sample likelihood. It is the noise rate if labels are wrong independently of how hard an
-    image is, wherever wrong labels go, and too low if hard images are mislabelled more often, as by people.
-`joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). It is too high, because it
-    takes the representation's own errors for noise.
-`spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), with the scale b
-    and e of the highest out-of-sample likelihood. It is the noise rate if wrong labels are spread evenly over the other
-    classes, and near 0 if they go to similar classes.
-
-`spread / sure` tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an image is,
-and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, because nothing but a person can tell a
-hard image from a wrong label.
-
-How far the guess can be trusted comes from the same model. `all_right` is the p-value of the likelihood-ratio test of
-`sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share
-of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that. `explained` is the share
-of log K by which its probabilities, at their best scale, beat guessing: near 0, an arbitrary scale can win, and `apart`
-says nothing either.
+For evenly spread noise `sure` is the guess, otherwise it is between `sure` and `joint`: only a person can tell a hard
+image from a wrong label. `all_right` is the p of the likelihood-ratio test of `sure` = 0, `apart` the mean of m, and
+`explained` the share of log K by which the probabilities beat guessing: they say how far the guess can be trusted.
 """
 
 from __future__ import annotations
@@ -89,12 +78,7 @@ class Sure(NamedTuple):
 
 
 def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rate:
-    """The guess from the first round's probabilities (trained on all labels) and the last round's.
-
-    Parameters
-    ----------
-    codes : int64 (n,), the given classes; -1: not judged.
-    """
+    """The guess from the first round's probabilities (trained on all labels) and the last round's."""
     (surest, apart, all_right), joint, spread = (
         sure(first, codes),
         confident_joint(last, codes),

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dml.audit import inputs
 from dml.audit.rate import Rate
-
-COLUMNS = ("labels", "suggested", "score", "wrong", "own", "vote")  # by image
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,41 +89,3 @@ class Audit:
         part = table[table["suspect"] & (table["given"] != table["suggested"])]
         counts = part.groupby(["given", "suggested"], sort=True).size().rename("count").reset_index()
         return counts.sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
-
-    def save(self, folder: str | Path) -> None:
-        """Write `audit.json`, `audit.parquet` and `duplicates.parquet` into a folder; `load` reads them."""
-        content = {
-            "rate": asdict(self.rate),
-            "representation": self.representation,
-            "losses": dict(self.losses),
-            "beyond": [[label, count] for label, count in self.beyond.items()],
-            "settings": dict(self.settings),
-            "digest": self.digest,
-        }
-        images = pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
-        inputs.write(Path(folder), "audit", content, {"audit": images, "duplicates": self.duplicates})
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """The audit that `save` wrote into a folder.
-
-        Raises
-        ------
-        ValueError : there is none, or a file is broken, of something else, or of another audit.
-        """
-        content, tables = inputs.read(Path(folder), "audit", ("audit", "duplicates"))
-        images, duplicates = tables["audit"], tables["duplicates"]
-        try:
-            return cls(
-                **{name: inputs.labels(images[name]) for name in COLUMNS[:2]},
-                **{name: images[name].to_numpy(np.float64) for name in COLUMNS[2:]},
-                rate=Rate(**content["rate"]),
-                representation=content["representation"],
-                losses=content["losses"],
-                duplicates=duplicates,
-                beyond=dict(content["beyond"]),
-                settings=content["settings"],
-                digest=content["digest"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{folder}: audit.json is broken ({error!r}): {inputs.AGAIN}") from error

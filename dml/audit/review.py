@@ -22,8 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from dml import seeding
-from dml.audit import inputs
+from dml import files, seeding
 from dml.audit.result import Audit
 
 ANSWERS = ("right", "wrong", "unsure")
@@ -61,8 +60,8 @@ class ReviewPlan:
 
     def save(self, folder: str | Path) -> None:
         """Write `plan.json` into a folder; `load` reads it."""
-        content = {name: getattr(self, name).tolist() for name in PLANNED}
-        inputs.write(Path(folder), "plan", {**content, "digest": self.digest}, {})
+        lists = {name: getattr(self, name).tolist() for name in PLANNED}
+        files.write_json(Path(folder) / "plan.json", {**lists, "digest": self.digest})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -72,17 +71,15 @@ class ReviewPlan:
         ------
         ValueError : there is none, or the file is broken or of something else.
         """
-        content, _ = inputs.read(Path(folder), "plan")
+        path = Path(folder) / "plan.json"
+        content = files.read_json(path)
         try:
-            rows, stratum, sizes = (np.array(content[name], dtype=np.int64) for name in PLANNED[:3])
-            expected = np.array(content["expected"], dtype=np.float64)
-            given, suggested = inputs.labels(content["given"]), inputs.labels(content["suggested"])
-            plan = cls(rows, stratum, sizes, expected, given, suggested, str(content["digest"]))
-            if not len(rows) == len(stratum) == len(given) == len(suggested) or stratum.max() >= len(sizes):
+            lists = {name: np.array(content[name]) for name in PLANNED}
+            if len({len(lists[name]) for name in ("rows", "stratum", "given", "suggested")}) > 1:
                 raise ValueError("its lists differ in length")
+            return cls(**lists, digest=str(content["digest"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{Path(folder) / 'plan.json'}: broken ({error!r}): {inputs.AGAIN}") from error
-        return plan
+            raise ValueError(f"{path}: expected the plan of a review, got none or a broken one ({error!r})") from error
 
 
 @dataclass(frozen=True)
@@ -166,13 +163,7 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
 def _interval(
     rate: float, sizes: np.ndarray, expected: np.ndarray, wrong: np.ndarray, looks: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """Wilson's interval at the number of simple random looks that would have the estimate's variance.
-
-    Parameters
-    ----------
-    rate : the estimate for these strata.
-    sizes, expected, wrong, looks : (H,) of strata with at least one look.
-    """
+    """Wilson's interval at the number of simple random looks that would have the estimate's variance."""
     if (looks == sizes).all():
         return rate, rate
     presumed = np.maximum(expected, rate) if rate <= 0.5 else np.clip(expected, 0.5, rate)

@@ -11,11 +11,6 @@ classes, as far as wrong labels are spread evenly (`Rate.evenness`), because T c
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +18,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from dml import files
-from dml.audit.inputs import BROKEN, DEFAULT_NAME, Given, Progress, Steps, check, folds_of, learned, observed_labels
+from dml.audit.inputs import Given, check, folds_of, learned, observed_labels
 from dml.audit.neighbours import Vote, contradictions, vote, vote_by_fold
 from dml.audit.probabilities import OutOfSample, Representation
 from dml.audit.rate import Rate, first_guess
@@ -36,13 +30,7 @@ VOTE_WEIGHT = 0.3  # of the log of the neighbours' share
 
 
 def suspicion(probabilities: OutOfSample, codes: np.ndarray, evenness: float, vote: Vote | None = None) -> np.ndarray:
-    """The score of every image, float64 (n,): higher is more suspicious. NaN for images that are not judged.
-
-    Parameters
-    ----------
-    evenness : 0 to 1, from `Rate`.
-    vote : the neighbours' weighted vote joins the score; None: probabilities only.
-    """
+    """The score of every image, float64 (n,): higher is more suspicious. NaN for images that are not judged."""
     out = np.full(len(codes), np.nan)
     judged = np.flatnonzero(codes >= 0)
     given, own = codes[judged], probabilities.own[judged].astype(np.float64)
@@ -79,7 +67,6 @@ def _confusion(probabilities: OutOfSample, judged: np.ndarray, given: np.ndarray
     return (weights * np.minimum(share, 1.0)).sum(axis=1)
 
 
-VERSION = 3  # of what is computed; saved folds of another version are not used
 KEPT_LEAST = 3  # images of a class that the second round always trains on
 
 
@@ -91,8 +78,6 @@ def audit(
     neighbours: int = 30,
     duplicates: float = 0.999,
     seed: int = 0,
-    folder: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Audit:
     """Find the labels that are probably wrong, and guess how many are.
 
@@ -115,8 +100,6 @@ def audit(
     folds : number of folds, at least 2.
     neighbours : voters for each image, at least 1.
     duplicates : cosine in (0, 1] from which two images are near-duplicates.
-    folder : where finished folds are saved, so that an interrupted audit resumes there.
-    progress : called with the share done, 0 to 1, and what is being done.
 
     Raises
     ------
@@ -134,19 +117,15 @@ def audit(
     """
     _check_settings(folds, neighbours, duplicates)
     data = check(vectors, labels)
-    place = _folder(folder, data, {"folds": folds, "seed": seed, "neighbours": neighbours, "duplicates": duplicates})
     judged = data.codes >= 0
     dealt = folds_of(data.labels, folds, seed)
     names = [*data.vectors, *data.learners]
-    report = Steps(progress, (len(names) + 1) * (int(dealt.max()) + 1) + 1)
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
-    for number, name in enumerate(names):
-        there = None if place is None else place / f"representation-{number}"
-        report.say(f"round 1, {name}")
-        representation = _representation(data, name, dealt, judged, there, report)
-        first = representation.round("first", judged)
+    for name in names:
+        representation = _representation(data, name, dealt, judged)
+        first = representation.round(judged)
         losses[name] = first.loss(judged)
         if best is None or losses[name] < losses[best[0]]:
             best = name, representation, first
@@ -155,27 +134,20 @@ def audit(
 
     cut = first_guess(first, first, data.codes)
     before = suspicion(first, data.codes, cut.evenness)
-    report.say(f"round 2, {name}")
     unsuspected = kept(before, data.codes, cut.guess)
     if name in data.learners:  # what suspects taught its vectors is left out too
-        there = None if place is None else place / f"representation-{names.index(name)}" / "second"
-        representation = _representation(data, name, dealt, unsuspected, there, report)
-    last = representation.round("second", unsuspected)
+        representation = _representation(data, name, dealt, unsuspected)
+    last = representation.round(unsuspected)
     rate = first_guess(first, last, data.codes)
 
-    report.say("neighbours")
-
-    def search() -> Vote:
-        settings = (data.codes, np.exp(last.own), neighbours, duplicates, seed, report.part)
-        if name in data.vectors:
-            return vote(data.vectors[name], *settings)
+    settings = (data.codes, np.exp(last.own), neighbours, duplicates)
+    if name in data.vectors:
+        nearest = vote(data.vectors[name], *settings)
+    else:
         fixed = min(data.vectors, key=lambda other: losses[other], default=None)
         space = None if fixed is None else data.vectors[fixed]
-        return vote_by_fold(representation.vectors, dealt, space, *settings)
-
-    nearest = _saved_or(search, None if place is None else place / "neighbours.npz")
+        nearest = vote_by_fold(representation.vectors, dealt, space, *settings)
     score = suspicion(last, data.codes, rate.evenness, nearest)
-    report.step()
     return Audit(
         labels=data.labels,
         suggested=_suggested(data, last),
@@ -215,34 +187,12 @@ def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
         raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
 
 
-def _folder(folder: str | Path | None, data: Given, settings: dict[str, Any]) -> Path | None:
-    """Where this audit's folds are saved: one folder for each data set, settings and version."""
-    if folder is None:
-        return None
-    text = json.dumps({"data": data.digest, "version": VERSION, **settings}, sort_keys=True)
-    return Path(folder) / hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _representation(
-    data: Given, name: str, dealt: np.ndarray, kept: np.ndarray, folder: Path | None, report: Steps
-) -> Representation:
+def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray) -> Representation:
     """A representation by its name; one that is learned, from the labels of the kept images."""
     if name in data.vectors:
-        return Representation(data.vectors[name], data.codes, dealt, folder, report.step)
+        return Representation(data.vectors[name], data.codes, dealt)
     vectors = learned(name, data.learners[name], observed_labels(data.codes, dealt, kept))
-    return Representation(vectors, data.codes, dealt, folder, report.step, calibrated=True)
-
-
-def _saved_or(search: Callable[[], Vote], path: Path | None) -> Vote:
-    """The saved result of a search for neighbours; without one, it is made and saved."""
-    if path is not None and path.exists():
-        with suppress(*BROKEN), np.load(path, allow_pickle=False) as file:  # else it is computed again
-            return Vote(*(file[field] for field in Vote._fields))
-    found = search()
-    if path is not None:
-        with files.replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **found._asdict())
-    return found
+    return Representation(vectors, data.codes, dealt, calibrated=True)
 
 
 def _suggested(data: Given, last: OutOfSample) -> np.ndarray:
@@ -273,8 +223,8 @@ def guess(vectors: Any, labels: Any, *, folds: int = 5, seed: int = 0) -> Rate:
     """
     data = check(vectors, labels)
     judged, dealt = data.codes >= 0, folds_of(data.labels, folds, seed)
-    representation = Representation(data.vectors[DEFAULT_NAME], data.codes, dealt)
-    first = representation.round("first", judged)
+    representation = Representation(next(iter(data.vectors.values())), data.codes, dealt)
+    first = representation.round(judged)
     cut = first_guess(first, first, data.codes)
     unsuspected = kept(suspicion(first, data.codes, cut.evenness), data.codes, cut.guess)
-    return first_guess(first, representation.round("second", unsuspected), data.codes)
+    return first_guess(first, representation.round(unsuspected), data.codes)

@@ -1,14 +1,10 @@
-"""The audit of a study: from its packed images to what was found, with the review that was taken in.
+"""The audit of a study, and what a person asked and answered: `pipelines/audits/<study>`, which the stage reads.
 
-What a person asked of an audit and answered: `pipelines/audits/<study>`, which the stage `audit` reads.
-
-`request.json` says that the study is audited though it has no section `audit`, and its review size;
-`plan.json` and `review.csv` are the images that a person looked at, with the answers. They are written together.
+`request.json` says that the study is audited, and its review size; `plan.json` and `review.csv` are a taken-in review.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,13 +36,7 @@ class Review:
 
 
 def read_review(path: Path) -> pd.DataFrame:
-    """The answers of a CSV file, one row for each image that was looked at.
-
-    Raises
-    ------
-    ValueError : the file is missing or no table (`dml.tables`), lacks the column `index` or `answer`, an index is not a
-        whole number, or there is no answer.
-    """
+    """The answers of a CSV file, one row for each image that was looked at."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
     table, rows = read_rows(path)
@@ -64,20 +54,8 @@ def read_review(path: Path) -> pd.DataFrame:
     return table.assign(index=index, answer=table["answer"].str.strip())
 
 
-def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: list[str], known: set[str]) -> Estimate:
-    """The estimate of a review, which must belong to the plan.
-
-    Parameters
-    ----------
-    path : of the review, for messages.
-    paths : of all audited images.
-    known : the names of the classes.
-
-    Raises
-    ------
-    ValueError : it is of another audit; an image is not in the plan, or has another label or file there; answers
-        contradict each other; or what an image really is, is no class.
-    """
+def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, classes: set[str]) -> Estimate:
+    """The estimate of a review, which must belong to the plan."""
     other = set(answers["audit"]) - {"", plan.digest}
     if other:
         raise ValueError(
@@ -87,30 +65,17 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: lis
     planned = dict(zip(plan.rows.tolist(), map(str, plan.given.tolist()), strict=True))
     given = [label or planned.get(row) for row, label in zip(answers["index"], answers["given"], strict=True)]
     try:
-        found = audit.estimate(plan, answers.assign(given=given))
+        estimate = audit.estimate(plan, answers.assign(given=given))
     except ValueError as error:
         raise ValueError(f"{path}: {str(error).removeprefix('estimate: ')}") from error
-    called: dict[int, str] = {}
-    for row, file, label, answer in answers[["index", "path", "label", "answer"]].itertuples(index=False):
-        if label and answer == "wrong" and called.setdefault(row, label) != label:
-            raise ValueError(f"{path}: image {row}: label: both {called[row]!r} and {label!r}: decide on one")
-        if file and file != paths[row]:
-            raise ValueError(
-                f"{path}: image {row} is {file!r} in the review, but {paths[row]!r} here: is it a review of another "
-                "dataset?"
-            )
-        if label and answer == "wrong" and label not in known:
-            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(known))}")
-    return found
+    for row, label in answers.loc[answers["answer"] == "wrong", ["index", "label"]].itertuples(index=False):
+        if label and label not in classes:
+            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(classes))}")
+    return estimate
 
 
 def ask(folder: Path, review_size: int | None) -> None:
-    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's.
-
-    Raises
-    ------
-    ValueError : a review was taken in, whose plan has another size.
-    """
+    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's."""
     request = files.read_json(folder / REQUEST) or {}
     if review_size is not None and (folder / REVIEW).is_file():
         looks = len(audit.ReviewPlan.load(folder).rows)
@@ -135,31 +100,18 @@ def asked(folder: Path) -> dict[str, Any] | None:
 
 
 def take_in(folder: Path, review: Path, done: Path) -> Estimate:
-    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`.
-
-    Raises
-    ------
-    ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
-        written then.
-    """
-    found, plan, answers = audit.Audit.load(done), audit.ReviewPlan.load(done), read_review(review)
-    kinds = {"index": int, "path": str}  # a path may look like a number, or like a missing value
-    table = pd.read_csv(done / "audit.csv", usecols=list(kinds), dtype=kinds, keep_default_na=False)
-    paths = table.sort_values("index")["path"].tolist()
-    share = check_review(review, plan, answers, paths, set(found.labels.tolist()))
+    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`."""
+    plan, answers = audit.ReviewPlan.load(done), read_review(review)
+    table = pd.read_csv(done / "audit.csv", usecols=["given"], dtype=str, keep_default_na=False)
+    share = check_review(review, plan, answers, set(table["given"]))
     plan.save(folder)
     with files.replacing(folder / REVIEW) as temporary:
         answers.to_csv(temporary, index=False)
     return share
 
 
-def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
-    """The review that was taken in; None if there is none.
-
-    Raises
-    ------
-    ValueError : it is of another audit, broken, or edited.
-    """
+def taken(folder: Path, found: Audit) -> Review | None:
+    """The review that was taken in; None if there is none."""
     path = folder / REVIEW
     if not path.is_file():
         return None
@@ -169,11 +121,10 @@ def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
             f"{path} is a review of other images, labels or representations than the study has now: move it and "
             "plan.json away, or restore what was reviewed"
         )
-    return Review(plan, answers, check_review(path, plan, answers, paths, set(found.labels.tolist())))
+    return Review(plan, answers, check_review(path, plan, answers, set(found.labels.tolist())))
 
 
 TRAINED = "trained"  # the representation that networks of the study learn
-EVERY = 5.0  # seconds between two lines of progress
 
 
 @dataclass(frozen=True)
@@ -192,18 +143,7 @@ class AuditRun:
 def run_audit(
     study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
 ) -> AuditRun:
-    """Audit a study's labels. An interrupted audit resumes at the fold where it stopped.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : features are in its folder `features`, finished folds in `audits/<study>`.
-    asking : the folder with what a person asked and answered (`dml.audit.study`).
-
-    Raises
-    ------
-    ValueError : the labels or images cannot be audited.
-    """
+    """Audit a study's labels. Interrupted trainings resume."""
     from dml.audit.images import audited, representations
 
     section, request = study.audit or AuditSection(), asked(asking) or {}
@@ -216,15 +156,11 @@ def run_audit(
 
         run = over_ray(study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
-    found = audit.audit(
-        vectors if trained is None else {**vectors, TRAINED: trained},
-        images.labels,
-        folder=folder,
-        progress=_progress(study.name, report),
-    )
+    report(f"audit {study.name}: judging {len(images.labels)} labels")
+    found = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)
     review, note = None, ""
     try:
-        review = taken(asking, found, images.paths)
+        review = taken(asking, found)
     except ValueError as error:
         note = f"the review is not used: {error}"
     size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))
@@ -233,16 +169,3 @@ def run_audit(
         return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
     dealt = audit.folds_of(images.labels)
     return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
-
-
-def _progress(study: str, report: Callable[[str], None]) -> Callable[[float, str], None]:
-    """Reports the share done at most every few seconds."""
-    said = time.monotonic()
-
-    def progress(share: float, what: str) -> None:
-        nonlocal said
-        if time.monotonic() - said >= EVERY:
-            said = time.monotonic()
-            report(f"audit {study}: {share:.0%} ({what})")
-
-    return progress

@@ -1,10 +1,8 @@
-"""A representation of images that is trained: for each fold, by the study's own section on the other folds.
+"""Networks that learn the vectors of an audit: for each fold, by the study's own section on the other folds.
 
-    store/audits/<study>/trained/<digest>/embeddings.npy
+    store/audits/<study>/trained/<digest of all that decides them>/embeddings.npy
 
-Each network is trained as a trial is, and resumes from its checkpoint. Among the labels that it trains on, those of the
-held-out fold are missing. All other labelled images train, whatever their role in the split. The digest is that of
-these labels, the images, the settings, and the versions of all parts.
+Each network is trained as a trial is, and resumes from its checkpoint. It never sees the labels of its fold.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from dml import audit, evaluation, files
 from dml.audit.images import Audited
 from dml.config import AuditSection, ResourcesSection, Study, audited_cell
 from dml.data import batches
-from dml.data.packing import ProgressLine
 from dml.discovery import find
 from dml.protocols import Sampler
 from dml.sweep import champions as whole
@@ -37,7 +34,7 @@ from dml.training.process import TrainingError, keep_freed_memory
 from dml.training.resuming import FOLDER as CHECKPOINTS
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
-EMBEDDINGS, PROGRESS = "embeddings.npy", "progress.json"
+EMBEDDINGS = "embeddings.npy"
 
 
 @dataclass(frozen=True)
@@ -54,25 +51,8 @@ class FoldTraining:
         """The file with the embeddings of all labelled images, float32 (n, D)."""
         return self.folder / EMBEDDINGS
 
-    @property
-    def steps_done(self) -> int:
-        """The steps that the network has trained, as far as they are written down."""
-        found = files.read_json(self.folder / PROGRESS)
-        return int(found["step"]) if isinstance(found, dict) else 0
-
     def train(self) -> None:
-        """Train to the end and embed, from the checkpoint if there is one. Raises as `parts` does."""
-        for _ in self.parts():
-            pass
-
-    def parts(self) -> Iterator[None]:
-        """Train and embed in parts, each of which is saved.
-
-        Raises
-        ------
-        TrainingError : the loss or an embedding is not finite.
-        OSError : the disk is full; the next run resumes.
-        """
+        """Train to the end and embed, from the checkpoint if there is one."""
         sys.path += [path for path in self.path if path not in sys.path]
         keep_freed_memory()
         before = torch.get_num_threads()
@@ -80,18 +60,17 @@ class FoldTraining:
         try:
             with files.locked(self.folder / "lock"):
                 if not self.embeddings.is_file():
-                    yield from self._train()
+                    self._train()
                     self._embed()
         finally:
             torch.set_num_threads(before)
 
-    def _train(self) -> Iterator[None]:
+    def _train(self) -> None:
         spec = spec_json.load(self.spec)
         trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
         try:
             while not trainer.finished:
-                files.write_json(self.folder / PROGRESS, {"step": trainer.advance().step})
-                yield
+                trainer.advance()
         finally:
             trainer.close()
 
@@ -117,13 +96,14 @@ class FoldTraining:
 
 
 Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
-"""Trains networks, here or in other processes; the caller can look at their progress between two parts."""
+"""Trains networks, here or in other processes; yields after each."""
 
 
 def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
     """Train networks one after another in this process."""
     for work in works:
-        yield from work.parts()
+        work.train()
+        yield
 
 
 def over_ray(resources: ResourcesSection) -> Run:
@@ -137,13 +117,13 @@ def over_ray(resources: ResourcesSection) -> Run:
         if len(works) < 2 or (alone and cluster.address() is None):
             yield from in_process(works)
             return
-        for _ in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
-            yield
+        for ended in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
+            yield from ended
 
     return run
 
 
-PARTS = 20  # of a training, after each of which its progress is known; beside checkpoints that are due after some time
+PARTS = 20  # of a training, after each of which a checkpoint may be due
 DIGITS = 16  # of a digest
 
 
@@ -184,26 +164,16 @@ class TrainedVectors:
         self.vectors: list[np.ndarray] = []  # of the latest call
 
     def __call__(self, observed: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The embeddings of all images for each array of labels, float32 (n, D), mapped from files.
-
-        Raises
-        ------
-        TrainingError : a loss or an embedding is not finite.
-        ConnectionError : the cluster does not answer.
-        """
+        """The embeddings of all images for each array of labels, float32 (n, D), mapped from files."""
         works = [self._prepared(labels) for labels in observed]
         missing = [work for work in works if not work.embeddings.is_file()]
         if missing:
-            every, total = self._spec.training.steps, len(missing) * self._spec.training.steps
             self._report(
                 f"audit {self._study.name}: training {len(missing)} networks of {len(works)}, one for each fold "
-                f"({self.cell.name}), {every} steps each"
+                f"({self.cell.name}), {self._spec.training.steps} steps each"
             )
-            progress = ProgressLine(f"audit {self._study.name}: training steps", total, self._report)
-            for _ in self._run(missing):
-                done = sum(work.steps_done for work in missing)
-                if done:  # workers take a while to start
-                    progress(done)
+            for done, _ in enumerate(self._run(missing), 1):
+                self._report(f"audit {self._study.name}: {done} of {len(missing)} networks are trained")
         # Mapped copy-on-write: torch takes no arrays that cannot be written.
         self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
         return list(self.vectors)
@@ -240,10 +210,7 @@ class TrainedVectors:
 
 
 def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
-    """The trial of a cell on some labels: no noise is added, and nothing is evaluated.
-
-    The digest of the images is also of the labels that come with them, verified ones too, but they decide no number.
-    """
+    """The trial of a cell on some labels: no noise is added, and nothing is evaluated."""
     digests = {"packed": found.packed.manifest["digest"], "split": "audit", "labels": "audit"}
     spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests)
     spec = specs.with_rate(spec, lambda _: cell.rate)  # what an audit is to estimate is not known yet

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dml.cli.check import check_outputs
-from dml.cli.project import INTERRUPTED, Project, StudyName, choose, chosen_before, find_project
+from dml.cli.project import INTERRUPTED, Project, StudyName, chosen_before, find_project, valid, write_chosen
 
 LABELS = Path("pipelines/labels")
 SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
@@ -26,9 +26,9 @@ def audit(
         typer.Option("--review-size", metavar="N", help="Images that a person is asked to look at.", min=2),
     ] = None,
 ) -> None:
-    """Find labels of a study's images that are probably wrong. An interrupted audit resumes.
+    """Find labels of a study's images that are probably wrong.
 
-    Trains networks only if the study's section audit asks for them (trained).
+    Trains networks only if the study's section audit asks for them (trained); their training resumes.
 
     Writes audit/STUDY/index.html: the suspects, and images to look at. The page saves your answers as a CSV; --review
     takes it in: how many labels are wrong, with an interval, and label files to train with.
@@ -59,7 +59,7 @@ def audit(
         asked_before = (asking / REQUEST).is_file()
         ask(asking, review_size)
         if study not in project.chosen():
-            choose(project, [*chosen_before(project), study])
+            write_chosen(project, valid(project, [*chosen_before(project), study]))
             print(f"{study} is now among the studies of params.yaml")
         try:
             project.repro(f"audit@{study}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,85 +12,7 @@ from dml.cli.project import Project, find_project, studies_of, study_argument
 
 if TYPE_CHECKING:
     from dml.config import Study
-    from dml.report.analysis.precision import Spread
     from dml.sweep.cost import Estimate
-
-POINTS = 2.0  # a difference that is worth knowing
-
-
-def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
-    """The difference from the winner that a study finds with a chance of 80%, and what 2 points need.
-
-    The spread of differences is that of the study's own results, here or published, else of published studies of the
-    same datasets with the same objective.
-    """
-    from dml.config import load_study
-    from dml.report.analysis.precision import most_comparisons
-    from dml.report.labels import metric_label
-    from dml.sweep.cost import duration_text
-
-    study = load_study(project.file(name))
-    tests, seeds = most_comparisons(study), len(study.blocks)
-    if study.splits > 1:
-        return "  tells apart: not known: published spreads are over seeds, and this study compares class splits"
-    if not tests:
-        return ""
-    found, source = _spread(project, study)
-    if found is not None and not study.search.tunes:
-        found = replace(found, searches=0.0)
-    if found is None:
-        return f"  tells apart: not known: {source}"
-    metric = metric_label(study.search.objective)
-    if seeds < 2:
-        text = "  tells apart: one seed tells nothing apart"
-    else:
-        lead = found.detectable(seeds, tests)
-        text = f"  tells apart: {seeds} seeds find a lead of {lead:.1f} points of {metric} in 80% of cases"
-    needed = found.seeds_for(POINTS, tests)
-    if needed is None:
-        text += f"; for {POINTS:g} points no seeds are enough with one search: more tuning trials or class_splits are"
-    elif needed > seeds:
-        text += f"; {POINTS:g} points need {needed} seeds"
-        if estimate.trial_seconds:
-            added = (needed - seeds) * estimate.cells * estimate.trial_seconds / estimate.slots
-            text += f", about {duration_text(added)} more"
-    comparisons = f", {tests} comparisons" if tests > 1 else ""
-    searches = f", of the searches {found.searches**0.5:.1f}" if found.searches else ""
-    return f"{text} (spread of a difference: {found.points:.1f} points{searches}, {source}{comparisons})"
-
-
-def _spread(project: Project, study: Study) -> tuple[Spread | None, str]:
-    """The spread of differences, and where it is from or why it is not known."""
-    from dml.report.analysis.precision import pooled, spread
-    from dml.report.loading import load
-    from dml.snapshots import Snapshot
-
-    own = spread(load(study, project.results / study.name, snapshot=Snapshot(project.snapshots / study.name)))
-    if own is not None and own.points:
-        return own, "its own results"
-    found = {
-        other.name: spread(load(other, Path(), snapshot=Snapshot(project.snapshots / other.name)))
-        for other in _alike(project, study)
-    }
-    found = {name: one for name, one in found.items() if one is not None}
-    known = pooled(found.values())
-    if known is None or not known.points:
-        datasets = ", ".join(dict.fromkeys(dataset.label for dataset in study.datasets))
-        return None, f"no results of {datasets} with two methods and two seeds yet"
-    return known, f"published results of {', '.join(found)}"
-
-
-def _alike(project: Project, study: Study) -> Iterator[Study]:
-    """Published studies with the same objective, of datasets that this study has, and of no other."""
-    from dml.config import load_study
-
-    labels = {dataset.label for dataset in study.datasets}
-    for name in project.names():
-        if (project.snapshots / name).is_dir() and name != study.name:
-            other = load_study(project.file(name))
-            if other.search.objective == study.search.objective and {d.label for d in other.datasets} <= labels:
-                yield other
-
 
 TPE = "(tpe: each follows the results of those before)"
 SECONDS = 1.0  # for timing the studies of one command, together
@@ -121,12 +42,7 @@ def check(
 
 
 def check_outputs(project: Project, names: list[str], audited: Sequence[str] = ()) -> None:
-    """Raise a ValueError if a person's file is where a stage of these studies writes.
-
-    Parameters
-    ----------
-    audited : studies that a person asks to audit, beside those with a section `audit`.
-    """
+    """Raise a ValueError if a person's file is where a stage of these studies writes."""
     from dml.config import load_study
     from dml.own_files import check
 
@@ -135,16 +51,7 @@ def check_outputs(project: Project, names: list[str], audited: Sequence[str] = (
 
 
 def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
-    """Print what studies cost, and their sum.
-
-    Parameters
-    ----------
-    runs : they run next, so that a cluster has to answer.
-
-    Raises
-    ------
-    ValueError : a study cannot run, as `dml.sweep.inputs.checking` finds; or not on this machine, said after its cost.
-    """
+    """Print what studies cost, and their sum."""
     from dml.config import load_study, place_of
     from dml.config.for_use import budget_text, explained, one_search
     from dml.sweep.cost import AROUND, duration_text
@@ -159,8 +66,8 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
             tuning = f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"
-            lines = [*estimate.lines(), tuning, tells_apart(project, name, estimate), limit]
-            lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
+            lines = [*estimate.lines(), tuning, limit]
+            lines += [*(f"  note: {text}" for text in explained(study))]
             print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
@@ -179,28 +86,6 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
         raise ValueError("\n".join(problems))
 
 
-def _shared_starts(project: Project, study: Study) -> Iterator[str]:
-    """A line for each study of `training.init_from` that lacks seeds: all of these start from its first model.
-
-    One whose file is gone, or is invalid by now, is left out: its models can be here all the same.
-    """
-    from dml.config import load_study
-    from dml.counting import counted
-    from dml.sweep.store.init_from import starts_of
-
-    for name in dict.fromkeys(str(start.study) for start in starts_of(study)):
-        try:
-            earlier = load_study(project.file(name)).seeds
-        except ValueError:
-            continue
-        shared = len(set(study.seeds) - set(earlier))
-        if shared and len(study.seeds) > 1:
-            yield (
-                f"  starts: {counted(shared, 'seed')} of {len(study.seeds)} from the first model of {name}, which has "
-                f"seeds {', '.join(map(str, earlier))} alone: intervals leave out how starts differ"
-            )
-
-
 def _data_notes(project: Project, study: Study) -> Iterator[str]:
     """Lines about files and classes that are left out, and about identical images on both sides of a split."""
     from dml.data import sources
@@ -216,16 +101,7 @@ def _data_notes(project: Project, study: Study) -> Iterator[str]:
 
 
 def cost(project: Project, name: str, seconds: float) -> Estimate:
-    """What a study costs.
-
-    Parameters
-    ----------
-    seconds : to spend on timing.
-
-    Raises
-    ------
-    ValueError : the study cannot run: a file that it names is missing, or it does not fit its images.
-    """
+    """What a study costs."""
     from dml.config import check_data, check_files, load_study
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared

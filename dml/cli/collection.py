@@ -9,10 +9,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 import typer
 
-from dml import evaluation, files, models
+from dml import files, models
 from dml.cli.models import image_files
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
@@ -44,14 +41,10 @@ from dml.types import TrainingSpec, Views
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 16  # pixels of images without a network: more make closed forms slow
-TIMED = 8  # images whose features are timed, after as many that warm up
+SECONDS = 0.06  # of one core for the features of one view of an image, about
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
-
-
-class Slow(ValueError):
-    """Features would take longer than they may."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +95,7 @@ class Collection:
         return free.Free(free.Candidate(next(iter(self.features)), free.NO_PROJECTION, self.views), None, {})
 
     def queries(self, places: Sequence[str]) -> tuple[Sequence[Path | str], dict[str, np.ndarray]]:
-        """What to search with, and the same features of it: images; or rows of vectors, or a file of other vectors.
-
-        Raises
-        ------
-        ValueError : there are no images, no such row, or vectors of another length; or as `free.features_of`.
-        """
+        """What to search with, and the same features of it: images; or rows of vectors, or a file of other vectors."""
         if self.paths is not None:
             paths = image_files(map(Path, places))
             return paths, {name: _features(name, paths, self.how, self.views) for name in self.features}
@@ -143,7 +131,6 @@ def collect(
     columns: Mapping[str, str] | None = None,
     mirror: bool | None = None,
     report: Report = print,
-    limit: float = math.inf,
 ) -> Collection:
     """Read a place, and compute the features that are not there yet, after saying how long that takes.
 
@@ -154,12 +141,6 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
-    limit : seconds that features of a network may take; beyond, small images are compared by their pixels only.
-
-    Raises
-    ------
-    Slow : features of photographs would take longer than `limit`.
-    DataError, ValueError : nothing can be read there, or not as said.
     """
     kind, options = source_of(place, labels, root, columns)
     if kind == "features":
@@ -171,7 +152,7 @@ def collect(
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
-        return _images(place, source, options, unlabelled, mirror, report, limit)
+        return _images(place, source, options, unlabelled, mirror, report)
 
 
 def source_of(
@@ -218,7 +199,6 @@ def _images(
     unlabelled: bool,
     mirror: bool | None,
     report: Report,
-    limit: float,
 ) -> Collection:
     count, small = _glance(source, place)
     try:
@@ -232,18 +212,12 @@ def _images(
     each = [] if training is None else of_each_view(training, views)
     missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
     if missing:
-        assert training is not None
-        seconds = count * len(missing) * _seconds_each(training.backbone, how) / (os.cpu_count() or 1) + 5
-        text = f"features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
-        if seconds > limit and not small:
-            raise Slow(text)
-        if seconds > limit:
-            each, missing = [], []
-        else:
-            report(
-                f"{counted(count, 'image')}: {text}{', with those of mirror images' if len(missing) > 1 else ''} "
-                f"(they are kept in {files.cache()}, for dml audit, search and new too)"
-            )
+        seconds = count * len(missing) * SECONDS / (os.cpu_count() or 1) + 5
+        report(
+            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
+            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for dml "
+            "audit and search too)"
+        )
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
         progress = _progress(report)
@@ -296,21 +270,6 @@ def _seen(folder: Path, source: Source, place: Path) -> dict[str, Any] | None:
     manifest, origin = (files.read_json(folder / name) for name in ("manifest.json", "origin.json"))
     same = isinstance(origin, dict) and origin.get("files") == source.fingerprint(place)
     return manifest if same and isinstance(manifest, dict) and (folder / "index.parquet").is_file() else None
-
-
-def _seconds_each(backbone: str, how: How) -> float:
-    """Seconds of one core for the features of one view of an image."""
-    side = models.pixels_of([(backbone, {})]).side
-    network = models.build(backbone, embedding_size=1, image_size=side).backbone
-    images, threads = torch.rand(TIMED, 3, side, side), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        evaluation.embed(network, [images], TIMED)
-        began = time.perf_counter()
-        evaluation.embed(network, [images], TIMED)
-        return (time.perf_counter() - began) / TIMED
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:

@@ -19,7 +19,7 @@ ModelName = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A trial's folder, digits of its key, a study (the best seed of its best cell with labels as given), or "
+        help="A trial's folder, a study (the best seed of its best cell with labels as given), or "
         "models:/... of MLflow.",
     ),
 ]
@@ -45,7 +45,7 @@ def embed(
 ) -> None:
     """Embed images with a trained model, and save the vectors. A model of vectors takes a file of them.
 
-    [bold]Examples[/bold]: dml embed my-images /data/photos -o vectors.npy · dml embed 3f2a91 a.jpg b.jpg -o two.parquet
+    [bold]Examples[/bold]: dml embed my-images /data/photos -o vectors.npy · dml embed my-images a.jpg -o one.parquet
     """
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
@@ -55,38 +55,15 @@ def embed(
 
     check_writable(out)
     folder, names = find_model(model, dataset, noise), out.with_suffix(".csv")
-    named, of_vectors = out.suffix == ".npy" and names.exists(), takes_vectors(folder)
-    if of_vectors and out.resolve() in [place.resolve() for place in images]:
-        raise typer.BadParameter(f"{out} is what is embedded: choose another name", param_hint="--out")
-    if named and of_vectors == out.exists():
-        what = f"has the paths of the images in {out}" if of_vectors else "exists, and is not of earlier vectors"
-        raise typer.BadParameter(f"{names} {what}: choose another name", param_hint="--out")
-    if out.exists() and not is_embedded(out, with_paths=not of_vectors):
-        raise typer.BadParameter(
-            f"{out} exists, and is not of earlier vectors: choose another name", param_hint="--out"
-        )
+    of_vectors = takes_vectors(folder)
+    for file in (out, names) if out.suffix == ".npy" and not of_vectors else (out,):
+        if file.exists():
+            raise typer.BadParameter(f"{file} exists: choose another name, or remove it", param_hint="--out")
     paths = [] if of_vectors else image_files(images)
     typer.echo(describe(folder), err=True)
     found = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
     save(found, out)
     print(f"{out}: {counted(len(found.vectors), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
-
-
-def is_embedded(out: Path, with_paths: bool) -> bool:
-    """Whether a file is as `save` writes it."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if out.suffix == ".parquet":
-            return set(pq.read_schema(out).names) - {"path"} == {"vector"}
-        vectors = np.load(out, mmap_mode="r")
-        names = out.with_suffix(".csv")
-        named = not with_paths or (names.is_file() and names.read_text(encoding="utf-8").startswith("path\n"))
-        return vectors.ndim == 2 and vectors.dtype == np.float32 and named
-    except (OSError, ValueError, EOFError, pa.ArrowException):
-        return False
 
 
 def save(found: Embedded, out: Path) -> None:

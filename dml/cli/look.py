@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -200,12 +199,7 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
 
 
 def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
-    """What to do next and how long it takes, with the commands.
-
-    Parameters
-    ----------
-    arguments : the place and the options about it, as on the command line.
-    """
+    """What to do next and how long it takes, with the commands."""
     from dml.cli.project import find_project
     from dml.files import LONGEST_NAME
     from dml.sweep.cost import duration_text
@@ -226,37 +220,5 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     else:
         found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
     if seen.labelled:
-        seconds = training_seconds(seen)
-        long = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
-        found.append((f"Train, to see if it helps (after dml new): {long}.", f"dml run {name}"))
+        found.append(("Train, to see if it helps (after dml new); dml check says how long.", f"dml run {name}"))
     return found
-
-
-def training_seconds(seen: Collection) -> float | None:
-    """How long the study takes that `dml new` proposes; None if that is not known."""
-    if seen.index is None or seen.source is None:
-        return None
-    import torch
-    import yaml
-
-    from dml.cli.proposal import fewer_steps, propose, study_text
-    from dml.config import study_from
-    from dml.data import splits
-    from dml.data.survey import Survey
-    from dml.files import cache
-    from dml.sweep.cost import estimate
-
-    options = {name: value for name, value in seen.source.options.items() if value is not None}
-    nowhere, steps, seconds = cache() / "none", None, None
-    try:
-        split = next(iter(splits.by_seed(seen.index, seen.source).values()))
-        found = Survey(seen.index, split, {}, (), seen.views == "one")
-        settings = propose(found, torch.cuda.is_available())
-        while steps != settings.steps:
-            steps = settings.steps
-            study = study_from(yaml.safe_load(study_text("look", options, found, settings, [])), "look")
-            seconds = estimate(study, nowhere, nowhere, nowhere, seconds=1.0).seconds
-            settings = replace(settings, steps=fewer_steps(steps, seconds))
-    except ValueError:  # too few classes to split, or to train on
-        return None
-    return seconds

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import platform
 import shutil
-import socket
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import chdir
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import unquote, urlsplit
+from typing import Annotated, NamedTuple
 
 import typer
 
-from dml.cli.project import Project, check_name, find_project, study_argument
+from dml.cli.project import check_name, find_project, study_argument
 from dml.sweep.execution.ping import problem
 
 
 def doctor() -> None:
-    """Check this machine: Python, packages, GPU, disk, memory, and the services that the environment names.
+    """Check this machine: packages, GPU, project, disk, and the Ray cluster and MLflow server of the environment.
 
     The exit code is 1 if something is missing that studies need.
 
@@ -46,14 +40,11 @@ def doctor() -> None:
 
 EXTRA = "pipeline"  # the extra of pyproject.toml with all that stages import
 INSTALL = f'pip install --upgrade "noisy-dml[{EXTRA}]"; in a clone of dml\'s repository: make setup'
-PYTHON = (3, 11)
 DISK = 5e9  # bytes that should be free
-MEMORY = 4e9  # bytes that a machine should have
 SECONDS = 3.0  # to wait for an answer
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """What one check found."""
 
     name: str
@@ -65,56 +56,45 @@ class Finding:
 
 def findings() -> Iterator[Finding]:
     """All checks, one after another."""
-    yield python()
-    yield from packages()
+    yield packages()
     yield gpu()
+    folder = Path.cwd()
     try:
-        project: Project | None = find_project()
+        folder = find_project().root
+        yield Finding("project", True, str(folder))
     except ValueError as error:
-        project = None
         yield Finding("project", False, "none here", str(error))
-    if project is not None:
-        yield Finding("project", True, str(project.root))
-        yield dvc(project)
-    yield disk(project.root if project else Path.cwd())
-    yield memory()
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free at {folder}"
+    yield Finding("disk", free >= DISK, text, f"free some: expected at least {DISK / 1e9:.0f} GB (dml gc)")
     if address := os.environ.get("RAY_ADDRESS"):
-        yield ray(address)
-    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        remedy = "start it (ray start --head), or unset RAY_ADDRESS to use this machine"
+        why = problem(address)
+        yield Finding("Ray cluster", not why, f"RAY_ADDRESS={address}: {why or 'fine'}", remedy)
+    if (uri := os.environ.get("MLFLOW_TRACKING_URI", "")).startswith("http"):
         yield tracking(uri)
-    if mirror := os.environ.get("DML_MIRROR"):
-        yield mirrored(mirror)
 
 
-def python() -> Finding:
-    """Python's version."""
-    needed = ".".join(map(str, PYTHON))
-    text = f"{platform.python_version()} ({sys.executable})"
-    return Finding("Python", sys.version_info >= PYTHON, text, f"install Python {needed} or newer, and dml with it")
-
-
-def packages() -> Iterator[Finding]:
+def packages() -> Finding:
     """What dml and its pipeline require, each with its version."""
     from packaging.requirements import Requirement
 
     try:
         requires = importlib.metadata.requires("noisy-dml") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("noisy-dml", False, "not installed", INSTALL)
-        return
-    wrong, found = [], []
+        return Finding("noisy-dml", False, "not installed", INSTALL)
+    wrong, versions = [], []
     for requirement in map(Requirement, requires):
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": EXTRA}):
             continue
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{requirement.name} (missing, expected {requirement.specifier})")
-            continue
-        found.append(f"{requirement.name} {version}")
-        if not requirement.specifier.contains(version, prereleases=True):
+            version = "missing"
+        versions.append(f"{requirement.name} {version}")
+        if version == "missing" or not requirement.specifier.contains(version, prereleases=True):
             wrong.append(f"{requirement.name} ({version}, expected {requirement.specifier})")
-    yield Finding("packages", not wrong, ", ".join(wrong or sorted(found)), INSTALL)
+    return Finding("packages", not wrong, ", ".join(wrong or sorted(versions)), INSTALL)
 
 
 def gpu() -> Finding:
@@ -130,82 +110,14 @@ def gpu() -> Finding:
     return Finding("GPU", True, f"{text}, CUDA {torch.version.cuda}", needed=False)
 
 
-def dvc(project: Project) -> Finding:
-    """The DVC repository: in git, or set up to work without."""
-    folder = project.root / ".dvc"
-    if not folder.is_dir():
-        return Finding("DVC repository", False, f"no {folder}", "dvc init, in the project's folder")
-    config = folder / "config"
-    if config.is_file() and "no_scm = true" in config.read_text(encoding="utf-8").lower():
-        return Finding("DVC repository", True, f"{folder}, without git")
-    what = "no git"
-    if shutil.which("git"):
-        inside = ["git", "-C", str(project.root), "rev-parse", "--is-inside-work-tree"]
-        if not subprocess.run(inside, capture_output=True).returncode:
-            return Finding("DVC repository", True, str(folder))
-        what = f"{project.root} is not in a git repository"
-    return Finding("DVC repository", False, what, "install git and run git init, or dvc config core.no_scm true")
-
-
-def disk(folder: Path) -> Finding:
-    """Free space where studies write."""
-    free = shutil.disk_usage(folder).free
-    text = f"{free / 1e9:.1f} GB free at {folder}"
-    return Finding("disk", free >= DISK, text, f"free some: expected at least {DISK / 1e9:.0f} GB (dml gc)")
-
-
-def memory() -> Finding:
-    """The machine's memory."""
-    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    text = f"{size / 1e9:.1f} GB, {cores} CPU cores"
-    return Finding("memory", size >= MEMORY, text, f"a machine with at least {MEMORY / 1e9:.0f} GB", needed=False)
-
-
-def ray(address: str) -> Finding:
-    """The cluster at `RAY_ADDRESS`."""
-    remedy = "start it (ray start --head), or unset RAY_ADDRESS to use this machine"
-    why = problem(address)
-    return Finding("Ray cluster", not why, f"RAY_ADDRESS={address}: {why or 'fine'}", remedy)
-
-
 def tracking(uri: str) -> Finding:
     """The server at `MLFLOW_TRACKING_URI`."""
-    text = f"MLFLOW_TRACKING_URI={uri}"
-    if not uri.startswith("http"):
-        return Finding("tracking", True, f"{text}, no server")
-    remedy = "start it (mlflow server), or unset MLFLOW_TRACKING_URI to use mlflow.db"
-    return _answers("tracking", text, f"{uri.rstrip('/')}/health", remedy)
-
-
-def mirrored(mirror: str) -> Finding:
-    """The mirror of datasets at `DML_MIRROR`."""
-    text, remedy = f"DML_MIRROR={mirror}", "mount or start it, or unset DML_MIRROR to use the public servers"
-    if mirror.startswith(("http://", "https://")):
-        return _reached("mirror", text, *_host(mirror, 443 if mirror.startswith("https") else 80), remedy)
-    folder = unquote(urlsplit(mirror).path) if mirror.startswith("file://") else mirror
-    return Finding("mirror", Path(folder).is_dir(), text, remedy)
-
-
-def _host(address: str, port: int) -> tuple[str, int]:
-    parts = urlsplit(address if "//" in address else f"//{address}")
-    return parts.hostname or "localhost", parts.port or port
-
-
-def _reached(name: str, text: str, host: str, port: int, remedy: str) -> Finding:
+    text, remedy = f"MLFLOW_TRACKING_URI={uri}", "start it (mlflow server), or unset it to use mlflow.db"
     try:
-        socket.create_connection((host, port), timeout=SECONDS).close()
-    except OSError as error:
-        return Finding(name, False, f"{text}: {host}:{port} does not answer ({error})", remedy)
-    return Finding(name, True, f"{text}, {host}:{port} answers")
-
-
-def _answers(name: str, text: str, url: str, remedy: str) -> Finding:
-    try:
-        with urllib.request.urlopen(url, timeout=SECONDS):
-            return Finding(name, True, f"{text} answers")
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=SECONDS):
+            return Finding("tracking", True, f"{text} answers")
     except (OSError, ValueError) as error:  # URLError is an OSError
-        return Finding(name, False, f"{text} does not answer ({error})", remedy)
+        return Finding("tracking", False, f"{text} does not answer ({error})", remedy)
 
 
 def gc(
@@ -266,7 +178,7 @@ def ui(
     port: Annotated[int, typer.Option(help="Of the server that is started.", min=1, max=65535)] = 5000,
     host: Annotated[str, typer.Option(help="Address that the server listens at.")] = "127.0.0.1",
 ) -> None:
-    """Browse the runs in MLflow. Prints the address of each study's cells, and serves it until Ctrl-C.
+    """Browse the runs in MLflow. Prints the address, and serves it until Ctrl-C.
 
     With MLFLOW_TRACKING_URI=http... a server runs already: only its address is printed.
 
@@ -276,30 +188,9 @@ def ui(
 
     uri = default_uri()
     if uri.startswith("http"):
-        _print_addresses(uri, uri)
+        print(uri)
         return
     project = find_project()
-    with chdir(project.root):
-        _print_addresses(f"http://{host}:{port}", uri)
-    print("Ctrl-C ends the server", flush=True)
-    _serve(project, uri, host, port)
-
-
-def _print_addresses(server: str, uri: str) -> None:
-    """The pages to open: the cells of each study, or the start page if no study has runs."""
-    from dml.tracking.connection import ui_addresses
-
-    try:
-        found = ui_addresses(server, uri)
-    except ConnectionError as error:
-        print(f"{server}   (the studies' tables are not listed: {error})")
-        return
-    for study, address in found.items():
-        print(f"{study}: {address}")
-    if not found:
-        print(f"{server}   (no study has runs yet: dml run)")
-
-
-def _serve(project: Project, uri: str, host: str, port: int) -> None:
+    print(f"http://{host}:{port}   Ctrl-C ends the server", flush=True)
     os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")  # eight processes that nothing here uses
     project.run("-m", "mlflow", "ui", "--backend-store-uri", uri, "--host", host, "--port", str(port))

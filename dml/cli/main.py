@@ -23,12 +23,12 @@ from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
 from dml.cli.recommend import recommend
 from dml.cli.refit import refit
-from dml.cli.run import publish, report, run, schema, status, why
+from dml.cli.run import publish, report, run, status, why
 from dml.files import explain
 
 PANELS = {
     "First": (look,),
-    "Studies": (init, new, check, run, status, why, report, publish, schema),
+    "Studies": (init, new, check, run, status, why, report, publish),
     "Labels": (audit,),
     "Trained models": (recommend, refit, embed, search),
     "This machine": (ui, sync, gc, doctor),

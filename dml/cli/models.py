@@ -26,7 +26,6 @@ from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 
 DESCRIPTION = "model.json"
-SHOWN = 5
 NOTHING = f"{{text}}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
 
 
@@ -35,14 +34,10 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
     Parameters
     ----------
-    text : a trial's folder or its `model` folder, the first digits of a trial's key, a study (the best seed of its best
-        cell with labels as given), or the URI of a model in MLflow.
+    text : a trial's folder or its `model` folder, a study (the best seed of its best cell with labels as
+        given), or the URI of a model in MLflow.
     dataset : of a study; None: its only one.
     noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
-
-    Raises
-    ------
-    ValueError : there is no such model, or it must be said which one of a study; with the choices.
     """
     from dml.tracking.connection import is_model_uri, model_folder
 
@@ -52,14 +47,7 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     elif (here := model_folder_of(Path(text))) is not None:
         folder = here
     else:
-        project = _project_with(text)
-        if text == Path(text).name and (project.results / text / "trials.parquet").is_file():
-            return _of_study(project, text, dataset, noise)  # also where a folder of images has the study's name
-        if Path(text).is_dir():
-            raise ValueError(NOTHING.format(text=text))
-        if text in project.names():
-            raise ValueError(f"study {text!r} has no results here: run it with `dml run {text}`")
-        folder = _of_key(project, text)
+        return _of_study(_project_with(text), text, dataset, noise)  # also where a folder of images has its name
     if dataset is not None or noise is not None:
         raise ValueError(f"{text}: is one model: --dataset and --noise choose among those of a study")
     return folder
@@ -71,13 +59,13 @@ def model_folder_of(folder: Path) -> Path | None:
 
 
 def _project_with(text: str) -> Project:
-    """The project, in which studies and keys are found."""
+    """The project, in which studies are found."""
     try:
         return find_project()
     except ValueError as error:
         if Path(text).is_dir():
             raise ValueError(NOTHING.format(text=text)) from None
-        raise ValueError(f"{text}: no such folder. Studies and keys are found in a project only; {error}") from None
+        raise ValueError(f"{text}: no such folder. Studies are found in a project only; {error}") from None
 
 
 @contextmanager
@@ -95,14 +83,22 @@ def _tracking() -> Iterator[str | None]:
 
 
 def _of_study(project: Project, study: str, dataset: str | None, noise: str | None) -> Path:
-    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score).
-
-    Of several class splits that of the first with a model: scores on other classes do not compare.
-    """
+    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score)."""
     import pandas as pd
 
+    from dml.discovery import suggestion
     from dml.sweep.store.init_from import cells_for_use, validation_scores
 
+    tables = {path.parent.name for path in project.results.glob("*/trials.parquet")}
+    if study not in tables:
+        if Path(study).is_dir():
+            raise ValueError(NOTHING.format(text=study))
+        if study in project.names():
+            raise ValueError(f"study {study!r} has no results here: run it with `dml run {study}`")
+        raise ValueError(
+            f"{study!r}: expected a trial's folder, a model of MLflow (models:/...), or a study with "
+            f"results{suggestion(study, sorted(tables))}"
+        )
     trials = cells_for_use(pd.read_parquet(project.results / study / "trials.parquet"), study, dataset, noise)
     confirmed, order = trials[trials["phase"] == "confirm"], validation_scores(trials)
     if order.empty:
@@ -117,25 +113,6 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
     raise ValueError(
         f"study {study!r}: none of its {len(confirmed)} confirmed trials with these labels has a model in "
         f"{project.store / 'trials'}. Published trials have none: `DML_SNAPSHOTS=off dml run {study}` trains them here"
-    )
-
-
-def _of_key(project: Project, digits: str) -> Path:
-    from dml.discovery import suggestion
-
-    folders = sorted((project.store / "trials").glob(f"{digits}*")) if digits.isalnum() else []
-    with_model = [folder / "model" for folder in folders if (folder / "model" / DESCRIPTION).is_file()]
-    if len(with_model) == 1:
-        return with_model[0]
-    if with_model:
-        shown = ", ".join(folder.parent.name[: len(digits) + 6] for folder in with_model[:SHOWN])
-        raise ValueError(f"{digits}: {len(with_model)} trials begin with this: {shown}; give more digits")
-    if folders:
-        raise ValueError(f"{folders[0].name}: this trial has no model: only confirmed trials that finished have one")
-    studies = sorted(path.parent.name for path in project.results.glob("*/trials.parquet"))
-    raise ValueError(
-        f"{digits!r}: expected a trial's folder, digits of its key, a model of MLflow (models:/...), or a study with "
-        f"results{suggestion(digits, studies)}"
     )
 
 
@@ -167,12 +144,7 @@ class Embedded(NamedTuple):
 
 
 def image_files(places: Iterable[Path]) -> list[Path]:
-    """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder.
-
-    Raises
-    ------
-    ValueError : a place does not exist, there are no images, or the name of one is not UTF-8.
-    """
+    """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder."""
     places, found = list(places), []
     for place in places:
         if not place.exists():
@@ -187,17 +159,7 @@ def image_files(places: Iterable[Path]) -> list[Path]:
 
 
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:
-    """Embed image files, resized as the model's training images were. Shows a progress bar on stderr.
-
-    Parameters
-    ----------
-    model : the folder of a trained model.
-    skip_corrupt : leave out files that cannot be decoded, and print how many.
-
-    Raises
-    ------
-    ValueError : a file cannot be decoded, or the model does not take images.
-    """
+    """Embed image files, resized as the model's training images were. Shows a progress bar on stderr."""
     embedder = TrainedEmbedder(model)
     described = read_json(model / "model.json") or {}
     shape, how = described.get("image_shape"), described.get("resize")
@@ -243,12 +205,7 @@ def embed_rows(model: Path, place: Path) -> Embedded:
 
 
 def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
-    """Embed the vectors of one file: float32 (N, D).
-
-    Raises
-    ------
-    ValueError : no file of vectors, or several; or vectors of another size than the model takes, infinity or NaN.
-    """
+    """Embed the vectors of one file: float32 (N, D)."""
     embedder = TrainedEmbedder(model)
     (size,), (path, *others) = embedder.shape, places
     if others or path.suffix.lower() not in FILES:

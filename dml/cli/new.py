@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dml.cli.look import Columns, Labels, Root, columns
 from dml.cli.project import find_project, groups
 from dml.files import LONGEST_NAME, is_study_name
 
@@ -34,24 +34,15 @@ def new(
             exists=True,
         ),
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", help="The table of the labels of vectors, if their file has none.", dir_okay=False),
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", help="What a table's paths are relative to; by default its folder.", file_okay=False),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=label."),
-    ] = None,
+    labels: Labels = None,
+    root: Root = None,
+    column: Columns = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a study of this name.")] = False,
 ) -> None:
     """Write a study of your own images or vectors, after a look at each of them.
 
     Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
-    batch and steps for this machine. Labels are audited first if that takes seconds. The study is
+    batch and steps for this machine. The study is
     pipelines/studies/NAME.yaml; change it, or run it as it is.
 
     [bold]Examples[/bold]: dml new my-images /data/my-images · dml new my-texts vectors.npy --labels table.csv
@@ -82,8 +73,7 @@ def new(
     import yaml
 
     from dml.cli.collection import source_of
-    from dml.cli.look import columns
-    from dml.cli.proposal import fewer_pixels, fewer_steps, propose, study_text
+    from dml.cli.proposal import fewer_steps, propose, study_text
     from dml.config import study_from
     from dml.data import DataError, sources
     from dml.data.survey import survey
@@ -110,9 +100,6 @@ def new(
     facts = describe(found)
     settings = propose(found)
     facts.append(settings.why)
-    if settings.recipe == "partial" and (line := fewer_pixels(source, place, found)):
-        facts.append(line)
-    facts.append(first_audit(place, labels, root, columns(column), report))
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -135,27 +122,6 @@ def new(
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
     print(f"audit:   dml audit {name}\nnext:    dml run {name}")
-
-
-AUDITED = 20.0  # seconds that features for a first audit may take
-
-
-def first_audit(
-    place: Path, labels: Path | None, root: Path | None, columns: dict[str, str], report: Callable[[str], None]
-) -> str:
-    """How many labels look wrong, as `dml look` finds, if its features are there or take seconds."""
-    from dml.cli.collection import NAMES, Slow, collect
-    from dml.cli.look import audited
-
-    try:
-        seen = collect(place, labels, root, columns, report=report, limit=AUDITED)
-    except Slow as error:
-        return f"the labels are not audited yet: {error}, which `dml look` computes and keeps"
-    found, notes = audited(seen)
-    if found is None:
-        return notes[0] if notes else "there are no labels to audit"
-    share = "" if found.rate.warning else f" some {found.rate.guess:.1%} of the labels look wrong (a first guess)"
-    return f"an audit by {NAMES[found.representation]}:{share}{' ' * bool(notes)}{' '.join(notes)}".rstrip(".")
 
 
 def describe(found: Survey) -> list[str]:

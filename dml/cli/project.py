@@ -94,11 +94,6 @@ class Project:
         A module in the project's folder, such as `random.py`, hides none of Python's.
 
         Ctrl-C reaches the program, which may need time to stop its workers. SIGTERM does what Ctrl-C does.
-
-        Raises
-        ------
-        typer.Exit : the program failed, and `check` is set; with exit code 1, and the program printed why, or 130 if
-            Ctrl-C or SIGTERM ended it.
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
         interrupts: list[int] = []
@@ -136,12 +131,7 @@ def _interrupt(pid: int) -> None:
 
 
 def find_project(start: Path | None = None) -> Project:
-    """The project that a folder is in; None: the working directory. Modules in its folder can then be imported.
-
-    Raises
-    ------
-    ValueError : the folder is not in a project; the message says what was expected.
-    """
+    """The project that a folder is in; None: the working directory. Modules in its folder can then be imported."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if all((folder / mark).exists() for mark in MARKS):
@@ -159,10 +149,6 @@ def studies_of(project: Project, names: list[str]) -> list[str]:
     """The studies that names stand for: a group's in the order of their names, else the study itself; each once.
 
     `paper-eps` and the like stand for a paper's studies that ask for no GPU.
-
-    Raises
-    ------
-    ValueError : neither a study nor a group, or a study of a group that cannot run.
     """
     return list(dict.fromkeys(study for name in names for study in _studies_of(project, name)))
 
@@ -180,27 +166,15 @@ def check_name(project: Project, study: str) -> None:
         raise ValueError(f"{study!r}: no such study{suggestion(study, project.names())}")
 
 
-def _without_path(project: Project, name: str) -> str:
-    """The study that `name.yaml` or a path to a file among the studies means; other names as they are."""
-    for file in (project.studies / name, Path(name), project.root / name):
-        if name.endswith(".yaml") and file.is_file() and file.resolve().parent == project.studies.resolve():
-            return file.stem
-    return name
-
-
 def _studies_of(project: Project, name: str) -> list[str]:
     from dml.discovery import suggestion
 
-    studies = project.names()
-    name = _without_path(project, name)
+    studies, name = project.names(), Path(name).stem if name.endswith(".yaml") else name
     if name in studies:
         return [name]
     if name not in groups():
-        if name.endswith(".yaml") and Path(name).is_file():
-            raise ValueError(f"{name}: expected a file in {project.studies}, where studies are")
-        place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
-        named = Path(name).name.removesuffix(".yaml")
-        raise ValueError(f"{place}: no such study or group{suggestion(named, [*groups(), *studies])}")
+        place = os.path.relpath(project.file(name), project.root)
+        raise ValueError(f"{place}: no such study or group{suggestion(name, [*groups(), *studies])}")
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)
@@ -211,25 +185,8 @@ def _studies_of(project: Project, name: str) -> list[str]:
     return found
 
 
-def choose(project: Project, names: list[str]) -> list[str]:
-    """Write the list of studies into params.yaml if all of them are valid. Returns it, groups resolved.
-
-    Raises
-    ------
-    ValueError : an unknown name, or a study that cannot run.
-    """
-    chosen = valid(project, names)
-    write_chosen(project, chosen)
-    return chosen
-
-
 def valid(project: Project, names: list[str]) -> list[str]:
-    """The studies that names stand for, after a look at their files.
-
-    Raises
-    ------
-    ValueError : an unknown name, or a study that cannot run.
-    """
+    """The studies that names stand for, after a look at their files."""
     from dml.config import load_study
 
     chosen = studies_of(project, names)
@@ -241,12 +198,7 @@ def valid(project: Project, names: list[str]) -> list[str]:
 
 
 def chosen_before(project: Project) -> list[str]:
-    """The studies that params.yaml lists, which all have a file.
-
-    Raises
-    ------
-    ValueError : one has none: it was removed or renamed.
-    """
+    """The studies that params.yaml lists, which all have a file."""
     for name in project.chosen():
         if not project.file(name).is_file():
             raise ValueError(f"params.yaml names {name!r}, which has no file: remove it there, or run another study")

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from dml import models
 from dml.cli.templates import environment
 from dml.config.data import NETWORK
-from dml.counting import counted
-from dml.data import augment
-from dml.data.packing.decoding import decode, resize
 from dml.data.survey import Survey
-from dml.evaluation import evaluate
-from dml.evaluation.embed import embed
-from dml.protocols import Source
 
 SIDES = (32, 48, 64)  # pixels that a small network trains on quickly without a GPU
-FEWER = (160, 128)  # pixels that are compared with a network's own
-COMPARED = (20, 5)  # classes, and images of each, that they are compared on
 PHOTOGRAPH = 64  # pixels of the shorter side, from which a network pretrained on photographs is worth its cost
 PRETRAINED, BLOCK = "efficientnet_lite0", "blocks.5.0"  # its last halving of the resolution
 LENGTH = 1280  # of its features, and of the embeddings: docs/findings.md
@@ -62,12 +51,7 @@ class Proposal:
 
 
 def propose(found: Survey, gpu: bool | None = None) -> Proposal:
-    """Settings that fit the images.
-
-    Parameters
-    ----------
-    gpu : whether this machine has one that is to be used; None: if it has, for images.
-    """
+    """Settings that fit the images."""
     gpu = (torch.cuda.is_available() and found.vectors is None) if gpu is None else gpu
     fine = found.index["fine"]
     images, fitting = found.per_class("train"), fine[found.split["tune"] == "train"].nunique()
@@ -139,49 +123,8 @@ def _resize(found: Survey, recipe: str) -> int | str | None:
     return max((side for side in SIDES if side <= found.side), default=SIDES[0])
 
 
-def fewer_pixels(source: Source, raw: Path, found: Survey) -> str:
-    """What fewer pixels than the pretrained network's own save in time and cost in score, on untrained features of some
-    images; "" with too few images to tell."""
-    rows, (classes, each) = found.readable.index, COMPARED
-    fine = found.index.loc[rows, "fine"].sample(frac=1.0, random_state=0)
-    fine = fine[fine.groupby(fine).cumcount() < each]
-    sizes = fine.value_counts()
-    fine = fine[fine.isin(sizes.index[sizes > 1][:classes])]
-    if fine.nunique() < 2:
-        return ""
-    chosen = {row: record["image"] for row, record in enumerate(source.images(raw)) if row in fine.index}
-    images = [decode(chosen[row], 3) for row in fine.index]
-    part = models.find(PRETRAINED)
-    own = models.pixels_of([(PRETRAINED, {})])
-    prepare = augment.build("none", channels=3, normalization=part.statistics())
-    scores, seconds = {}, {}
-    for side in (own.side, *(side for side in FEWER if side < own.side)):
-        how = {"side": side, "interpolation": own.interpolation}
-        network = models.build(PRETRAINED, embedding_size=1, image_size=side).backbone
-        began = time.process_time()  # of this process: other programs do not count
-        pixels = torch.from_numpy(np.stack([resize(image, how) for image in images])).permute(0, 3, 1, 2)
-        features = embed(network, (prepare(batch, training=False) for batch in pixels.split(16)), len(images))
-        seconds[side] = time.process_time() - began
-        scores[side] = evaluate(features, fine.to_numpy(), metrics=["map@r"])["map@r"]
-    told = [
-        f"{side} take {seconds[side] / seconds[own.side]:.0%} of the time, MAP@R {100 * scores[side]:.1f}"
-        for side in FEWER
-        if side in scores
-    ]
-    return (
-        f"pixels: {own.side}, as the network was trained: its features have MAP@R {100 * scores[own.side]:.1f} on "
-        f"{counted(len(images), 'image')} of {counted(fine.nunique(), 'class')}; {'; '.join(told)}"
-    )
-
-
 def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: Proposal, facts: Sequence[str]) -> str:
-    """The study's file.
-
-    Parameters
-    ----------
-    options : the settings of the source.
-    facts : lines about the images and the cost, for its head.
-    """
+    """The study's file."""
     template = environment().get_template("study.yaml")
     block = {"backbone": PRETRAINED, "train_from": BLOCK}
     return template.render(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Rate = Annotated[
     float | None,
     typer.Option(
-        "--rate", help="Share of all labels that is wrong, 0.23. None: labels as given, however many are wrong."
+        "--rate", help="Share of wrong labels: the nearest measured one counts. None: labels as given, however wrong."
     ),
 ]
 
@@ -72,41 +72,24 @@ def recommend(
     --rate asks for another share of wrong labels, --noise for a level of the study. Takes results of this project, else
     the published ones. It trains nothing.
 
-    [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.25 --json best.json
+    [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.2 --json best.json
     """
-    from dml.files import remembered, write_json
+    asked = (study, rate, dataset, noise, score)
+    found, source, _ = find_recommendation(find_project(), *asked)
+    from dml.cli.recommendation_text import recommendation_text
+    from dml.files import write_json
+    from dml.report.recommendation import FREE
 
-    project, asked = find_project(), (study, rate, dataset, noise, score)
-    check_name(project, study)
-
-    def make() -> dict[str, Any]:
-        from dml.cli.recommendation_text import recommendation_text
-        from dml.report.recommendation import FREE
-
-        found, source, _ = find_recommendation(project, *asked)
-        commands = [command(*asked) + FREE * found.free]
-        content = {**found.content(), "rate_source": source, "commands": commands}
-        return {"text": recommendation_text(found, source, commands), "content": content}
-
-    own = [
-        place / study for place in (project.results, project.snapshots, project.root / "audit", project.root / "data")
-    ]
-    inputs = [*own, project.studies, project.root / "papers"]
-    found = remembered(project.store / "remembered" / f"recommend-{study}.json", asked, inputs, make)
-    print(found["text"])
+    commands = [command(*asked) + FREE * found.free]
+    print(recommendation_text(found, source, commands))
     if json is not None:
-        write_json(json, found["content"])
+        write_json(json, {**found.content(), "rate_source": source, "commands": commands})
 
 
 def find_recommendation(
     project: Project, study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None
 ) -> tuple[Recommendation, str, Results]:
-    """A study's recommendation, where its rate is from, and the results that it is made of.
-
-    Raises
-    ------
-    ValueError : the study does not exist or has no results, or a name must be chosen.
-    """
+    """A study's recommendation, where its rate is from, and the results that it is made of."""
     check_name(project, study)
     if not any((folder / study).is_dir() for folder in (project.results, project.snapshots)):
         raise ValueError(f"study {study!r} has no finished trials. Run it: dml run {study}")

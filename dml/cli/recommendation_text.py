@@ -15,12 +15,7 @@ MOST = 8  # methods that are significantly worse, at most
 
 
 def recommendation_text(found: Recommendation, source: str, commands: Sequence[str]) -> str:
-    """The methods as a table, the winner's settings, what a reader must know, and the commands that train it.
-
-    Parameters
-    ----------
-    source : where the rate is from.
-    """
+    """The methods as a table, the winner's settings, what a reader must know, and the commands that train it."""
     lines = [title(found), f"The share of wrong labels: {source}.", "", *_table(found), "", *_verdict(found), ""]
     lines += ["Settings of the best method:"]
     wide = max(map(len, found.settings))

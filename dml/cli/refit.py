@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Annotated
 
@@ -74,8 +74,7 @@ def refit(
         labels,
     )
     try:
-        with _shown(name) as progress:
-            made = train_champion(wanted, name, project.data(study), project.store, project.results, progress)
+        made = train_champion(wanted, name, project.data(study), project.store, project.results, _shown(name))
     except KeyboardInterrupt:
         print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
         raise
@@ -106,25 +105,15 @@ def _register(project: Project, study: str, name: str) -> int:
         return version_of(name, default_uri())
 
 
-@contextmanager
-def _shown(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows training steps on stderr: a bar on a terminal, otherwise a line every few seconds."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _shown(name: str) -> Callable[[int, int], None]:
+    """Shows training steps on stderr, a line every few seconds."""
     from dml.data.packing import ProgressLine
 
-    if not sys.stderr.isatty():
-        line: ProgressLine | None = None
+    line: ProgressLine | None = None
 
-        def say(step: int, total: int) -> None:
-            nonlocal line
-            line = line or ProgressLine(f"training {name}, step", total, lambda text: print(text, file=sys.stderr))
-            line(step)
+    def say(step: int, total: int) -> None:
+        nonlocal line
+        line = line or ProgressLine(f"training {name}, step", total, lambda text: print(text, file=sys.stderr))
+        line(step)
 
-        yield say
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(f"training {name}", total=None)
-        yield lambda step, total: bar.update(task, completed=step, total=total)
+    return say

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
@@ -63,19 +62,12 @@ def run(
 
 def _print_verdict(project: Project, study: str) -> None:
     """Print what the study comes to, as its page does, and the command for the model."""
-    from dml.files import remembered
+    from dml.cli.recommend import load_results
+    from dml.report.recommendation import outcome_of
 
-    def make() -> dict[str, str]:
-        from dml.cli.recommend import load_results
-        from dml.report.recommendation import outcome_of
-
-        said = outcome_of(load_results(project, study))
-        return {} if said is None else {"text": said.text, "command": said.command}
-
-    inputs = [project.results / study, project.snapshots / study, project.studies, project.root / "papers"]
-    said = remembered(project.store / "remembered" / f"verdict-{study}.json", (study,), inputs, make)
-    if said:
-        print(f"\n{study}: {said['text']}\nAs a model: {said['command']}", flush=True)
+    outcome = outcome_of(load_results(project, study))
+    if outcome is not None:
+        print(f"\n{study}: {outcome.text}\nAs a model: {outcome.command}", flush=True)
 
 
 def _print_failures(project: Project, study: str) -> bool:
@@ -104,25 +96,17 @@ def _print_failures(project: Project, study: str) -> bool:
     return not lost
 
 
-SECONDS = 2.0  # between two looks
-
-
-def status(
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it, until Ctrl-C.")] = False,
-) -> None:
+def status() -> None:
     """Show the progress of sweeps, also while they run in another shell.
 
-    [bold]Examples[/bold]: dml status · dml status --watch
+    [bold]Example[/bold]: dml status
     """
     project = find_project()
     store = project.store
 
-    from dml.sweep.progress.status import describe, live
+    from dml.sweep.progress.status import describe
 
-    if watch:
-        live(store, SECONDS)
-    else:
-        print("\n".join(describe(store)) or f"no sweep has run in {store}")
+    print("\n".join(describe(store)) or f"no sweep has run in {store}")
 
 
 def report() -> None:
@@ -155,13 +139,3 @@ def why(study: StudyName) -> None:
     project = find_project()
     check_name(project, study)
     project.run("-m", "dml.pipeline", "why", study)
-
-
-def schema() -> None:
-    """Print the JSON Schema of a study, with which an editor completes and checks it.
-
-    [bold]Example[/bold]: dml schema > study.schema.json
-    """
-    from dml.config.schema import schema as found
-
-    print(json.dumps(found(), indent=2))

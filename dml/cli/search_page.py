@@ -62,12 +62,7 @@ TITLE = "<title>Nearest images \N{MIDDLE DOT} dml</title>"
 
 
 def check_page(out: Path, mark: str, command: str) -> None:
-    """Raise an error if no page can be written at `out`, or a file is there that is no page of this command.
-
-    Parameters
-    ----------
-    mark : in the first characters of each page of the command.
-    """
+    """Raise an error if no page can be written at `out`, or a file is there that is no page of this command."""
     check_writable(out)
     if out.exists() and mark.encode() not in out.read_bytes()[:1000]:
         raise typer.BadParameter(
@@ -76,15 +71,7 @@ def check_page(out: Path, mark: str, command: str) -> None:
 
 
 def search_page(model: str, folder: Path, images: int, found: Sequence[Found], pictures: bool = True) -> str:
-    """The page as HTML.
-
-    Parameters
-    ----------
-    model : as the user called it.
-    folder : that was searched; paths are shown relative to it.
-    images : the number of images in it.
-    pictures : what was found are images; else rows of vectors.
-    """
+    """The page as HTML."""
     templates = environment()
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
     style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")

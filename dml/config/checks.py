@@ -22,16 +22,7 @@ from dml.types import Cell
 
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
-    """Reject settings that cannot work together.
-
-    Parameters
-    ----------
-    stated : the settings of `training` that the study itself states.
-
-    Raises
-    ------
-    LocatedError : the message says what was expected and what came, the location where.
-    """
+    """Reject settings that cannot work together. `stated`: the settings of `training` that the study itself states."""
     _check_finite(study.model_dump())
     _check_policies(study)
     _check_grid(study)

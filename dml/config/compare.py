@@ -1,11 +1,7 @@
-"""The section `compare`: two sets of cells and a direction. Claims of papers pair cells in the same way.
+"""The section `compare`, and which cells a mapping of attributes names.
 
-Which cells a mapping of attributes names, as in `reference_values.match`, in `compare` and in claims.
-
-Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `grid`; if any cell has a filter, also `filter`
-(`none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` if it is told the rate) and `filter.<setting>`. A list of
-values means any of them.
-Null means that a cell has no such attribute, or that the study leaves the part its default.
+Attributes are `ATTRIBUTES`, `loss.<setting>`, `filter`, `filter.<setting>` and the dotted settings of `grid`. A list
+means any of its values; null means that a cell has no such attribute, or the part's default.
 """
 
 from __future__ import annotations
@@ -69,12 +65,7 @@ def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
 
 
 def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
-    """The cells that have all wanted values.
-
-    Raises
-    ------
-    ValueError : an unknown attribute, a value that no cell has, or no cell with all of them; with the choices.
-    """
+    """The cells that have all wanted values."""
     check_attributes(cells, wanted)
     for key, value in wanted.items():
         values = list({repr(found): found for found in (attribute(cell, key) for cell in cells)}.values())
@@ -128,12 +119,7 @@ class ComparisonSection(StudySection):
 
 
 def check(study: Any) -> None:
-    """Check a study's comparisons, and the attributes that its reference values name.
-
-    Raises
-    ------
-    LocatedError : of the first that is wrong, with the choices.
-    """
+    """Check a study's comparisons, and the attributes that its reference values name."""
     cells = study.cells() if study.reference_values or study.compare else []
     for number, entry in enumerate(study.reference_values):
         try:
@@ -149,12 +135,7 @@ def check(study: Any) -> None:
 
 
 def score_key(study: Any, dataset: str, score: str = "") -> str:
-    """The score key of a comparison's `score` for a dataset; without one, that of the study's objective.
-
-    Raises
-    ------
-    ValueError : a score that the study does not evaluate, with the choices.
-    """
+    """The score key of a comparison's `score` for a dataset; without one, that of the study's objective."""
     if not score:
         return str(study.objective(dataset))
     evaluation = study.evaluation

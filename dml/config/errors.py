@@ -1,11 +1,7 @@
-"""From pydantic's errors to messages that name the YAML file, the line, the key, the value and the choices.
+"""From pydantic's errors to messages with the YAML file, the line, the key, the value and the choices.
 
-Two names of one setting: in a study's file, and in the code.
-
-In a file, every part is a name or `{name, settings}`; the sections `training` and `audit` have `backbone` and
-`backbone_settings`. A dotted setting of a file names the part, as `training.backbone.width`; cells call it
-`training.backbone_settings.width`. Keys, digests and cells have the names of the first studies (`FIRST`), so that no
-trial runs again. `dml.config.errors` turns a file's names into the code's.
+A file writes parts as `{name, settings}`, the code `backbone` and `backbone_settings`. Keys, digests and cells have the
+names of the first studies (`FIRST`), so that no trial runs again.
 """
 
 from __future__ import annotations
@@ -135,13 +131,7 @@ TOO_SHORT = "too_short"  # pydantic's error of a list
 
 
 class LocatedError(ValueError):
-    """A problem that a check of a whole section finds in one of its settings.
-
-    Parameters
-    ----------
-    message : what was expected, what came, and the choices.
-    location : keys and positions of lists, from the checked section down to the setting.
-    """
+    """A problem that a check of a section finds: `location` has keys and positions of lists, down to the setting."""
 
     def __init__(self, message: str, *location: str | int):
         super().__init__(message)
@@ -149,14 +139,7 @@ class LocatedError(ValueError):
 
 
 def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: ValueError) -> str:
-    """All problems of a study that `model` or a check rejects, one line each.
-
-    Parameters
-    ----------
-    files : (path, text) of the study's file, then of those that it extends. The line is that of the first best match.
-
-    Locations have the names of the code; messages have those of a file.
-    """
+    """All problems of a study that `model` or a check rejects, one line each. `files`: the study's, then its bases."""
     roots = [(path, yaml.compose(text)) for path, text in files]
     if isinstance(error, ValidationError):
         problems: dict[tuple[str | int, ...], list[Any]] = {}
@@ -295,12 +278,7 @@ OF_A_PART = ("name", "settings")
 
 
 def renamed(content: Mapping[str, Any], of_file: bool = False) -> dict[str, Any]:
-    """A study's content with the names of the code; it may have them already, unless it is `of_file`.
-
-    Raises
-    ------
-    LocatedError : a part has keys besides `name` and `settings`, or a file has a name of the code.
-    """
+    """A study's content with the names of the code; it may have them already, unless it is `of_file`."""
     found = dict(content)
     for name in PARTS:
         if isinstance(found.get(name), Mapping):

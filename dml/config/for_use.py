@@ -1,17 +1,5 @@
-"""Which models and settings are for use: of one dataset, trained on labels as given, unless another noise is asked for.
-
-Validation scores compare only within a dataset and a noise level: at another one, other images or labels train. A model
-that was trained on labels made wrong on purpose shows what noise costs, and is for no other use.
-
-What a reader must know of a study's scores although they are measured as the study says: said beside each of them.
-
-Unlike flags (`dml.report.analysis.flags`) caveats decide nothing: a comparison with one counts.
-
-Whether a study's comparisons are tuned, by its configuration, and with what budget.
-
-A learning rate that suits one method and not another can reverse a comparison (docs/LOG.md, 2026-11-23), so
-comparisons at one rate say so wherever they are shown: on pages, in recipes, in MLflow and by `dml check`.
-"""
+"""Which models and settings are for use (of one dataset, on labels as given unless another noise is asked for), and
+what a reader must know of scores: caveats, whether they are tuned, and with what budget."""
 
 from __future__ import annotations
 
@@ -54,19 +42,7 @@ def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
 def levels_for_use(
     levels: Iterable[NoiseLevel], asked: str | None, study: str, how: str = BY_OPTION
 ) -> list[NoiseLevel]:
-    """The noise levels that models or settings for use are of: those with labels as given, or what is asked for.
-
-    Parameters
-    ----------
-    levels : of one dataset of the study.
-    asked : a noise of the study (`uniform`: its level with labels as given, or its only one), or a level
-        (`uniform-0.2`); None: labels as given.
-    how : says how to ask.
-
-    Raises
-    ------
-    ValueError : there is no such level, none with labels as given, or several that are asked for; with the choices.
-    """
+    """The noise levels that models or settings for use are of: those with labels as given, or what is asked for."""
     known = list(dict.fromkeys(levels))
     matching = [level for level in known if asked in (None, level.noise, str(level))]
     names = ", ".join(map(str, known))
@@ -84,12 +60,7 @@ def levels_for_use(
 
 
 def dataset_for_use(datasets: Iterable[str], asked: str | None, study: str, how: str = BY_OPTION) -> str:
-    """The dataset that is asked for; None: the only one.
-
-    Raises
-    ------
-    ValueError : there are several, or not this one; with the choices.
-    """
+    """The dataset that is asked for; None: the only one."""
     known = list(dict.fromkeys(datasets))
     if asked is None and len(known) == 1:
         return known[0]
@@ -205,10 +176,6 @@ def budget_text(study: Study) -> str:
 def audited_cell(section: AuditSection, study: Study) -> Cell:
     """The cell whose settings train the networks of `trained`: the dataset's first one that trains and has its
     attributes, with labels as given if there is such a cell.
-
-    Raises
-    ------
-    ValueError : there is none, or its network has seen labels, or is not trained as a whole.
     """
     dataset = audited_dataset(study)
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
@@ -240,12 +207,7 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
 
 
 def audited_dataset(study: Study) -> str:
-    """The name of the audited dataset.
-
-    Raises
-    ------
-    ValueError : the study has several.
-    """
+    """The name of the audited dataset."""
     names = [dataset.label for dataset in study.datasets]
     if len(names) > 1:
         raise ValueError(f"an audit is of one dataset: expected a study of one of {', '.join(names)}")
@@ -253,12 +215,7 @@ def audited_dataset(study: Study) -> str:
 
 
 def check(study: Study) -> None:
-    """Reject a section that names no dataset of the study, or asks for what that dataset does not have.
-
-    Raises
-    ------
-    LocatedError : the message lists the datasets.
-    """
+    """Reject a section that names no dataset of the study, or asks for what that dataset does not have."""
     if study.audit is None:
         return
     try:

@@ -38,12 +38,7 @@ S = TypeVar("S", bound=StudySection | TrainingSettings)
 
 
 def axes(grid: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
-    """The values of each axis, as dotted settings.
-
-    Raises
-    ------
-    LocatedError : an unknown setting, one that cannot vary, one in two axes, or an axis without two different values.
-    """
+    """The values of each axis, as dotted settings."""
     found = {key: [_flat(key, value, ("grid", key, i)) for i, value in enumerate(grid[key])] for key in grid}
     owner: dict[str, str] = {}
     for axis, points in found.items():

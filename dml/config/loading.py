@@ -1,10 +1,4 @@
-"""Reading a study's file, and those that it extends.
-
-The study as it ran, which is kept with its results: they say what they are when its file has changed since.
-
-A table of trials has it in its `attrs`, which pandas writes into Parquet files. All settings that decide trials are
-there, defaults too. The title, description, comparisons, reference values and report are always those of today's file.
-"""
+"""Reading a study's file and those that it extends, and the study as it ran, from the `attrs` of a table of trials."""
 
 from __future__ import annotations
 
@@ -218,14 +212,6 @@ def check_files(study: Study, path: Path) -> None:
     kind.
 
     Studies are valid without their files: the report shows published results on machines that have none.
-
-    Parameters
-    ----------
-    path : of the study, for messages.
-
-    Raises
-    ------
-    ConfigError : with file and line.
     """
     checked = set()
     for cell in study.cells():
@@ -243,17 +229,7 @@ def check_files(study: Study, path: Path) -> None:
 
 
 def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
-    """Reject a study whose data stages would fail, since a user's own files are missing.
-
-    Parameters
-    ----------
-    path : of the study, for messages.
-    packed : names of datasets that are packed already, so that their files are not needed.
-
-    Raises
-    ------
-    ConfigError : with file and line.
-    """
+    """Reject a study whose data stages would fail, since a user's own files are missing."""
     for index, dataset in enumerate(study.datasets):
         if dataset.label not in packed:
             _check_exist(path, sources.find(dataset.name), dataset.settings, "datasets", index, "settings")
@@ -292,12 +268,7 @@ def record(study: Study) -> str:
 
 
 def recorded(text: str, today: Study) -> Study:
-    """The study that `record` has written, with what today's file only says about it.
-
-    Raises
-    ------
-    ValueError : the text is not JSON, or a setting or a part does not exist any more.
-    """
+    """The study that `record` has written, with what today's file only says about it."""
     ran = json.loads(text)
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")

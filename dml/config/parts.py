@@ -61,12 +61,7 @@ class LossSection(StudySection):
         return self
 
     def check(self, normalize: bool) -> bool:
-        """Construct the loss at the ends of each searched setting; return whether it uses tuples.
-
-        Raises
-        ------
-        ValueError : the loss rejects a value.
-        """
+        """Construct the loss at the ends of each searched setting; return whether it uses tuples."""
         searched = {key: extremes(space) for key, space in self._resolved().items()}
         first = {key: values[0] for key, values in searched.items()}
         trials = [{key: value} for key, values in searched.items() for value in values]
@@ -90,12 +85,7 @@ class LossSection(StudySection):
         return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
 
     def _stated(self) -> dict[str, Space]:
-        """What the loss says is searched.
-
-        Raises
-        ------
-        ValueError : no mapping, no search space, or a setting that the loss does not take.
-        """
+        """What the loss says is searched."""
         part, label = discovery.find("dml.losses", self.name), f"loss {self.name!r}"
         stated = getattr(part, "search_space", {})
         if not isinstance(stated, Mapping):

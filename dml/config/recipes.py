@@ -32,7 +32,7 @@ class Value(NamedTuple):
     source: str
 
 
-MEASURED = "a pilot, not tuned: docs/LOG.md, 2026-11-23"
+MEASURED = "a pilot"  # not tuned: docs/LOG.md, 2026-11-23
 ADAMW = Value("adamw", "Proxy-Anchor (Kim et al. 2020), code/train.py")
 DECAY = Value(1e-4, "Proxy-Anchor, code/train.py")
 COSINE = Value("cosine", "Loshchilov and Hutter 2017")
@@ -162,12 +162,7 @@ MEANING = {
 
 
 def fill(study: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's content with the values of its recipe where it says nothing; without one, with a search.
-
-    Raises
-    ------
-    ValueError : an unknown recipe, or a setting that contradicts it.
-    """
+    """A study's content with the values of its recipe where it says nothing; without one, with a search."""
     name = study.get("recipe")
     if name is not None and name not in RECIPES:
         raise ValueError(f"recipe: expected one of {', '.join(RECIPES)}, got {name!r}")

@@ -1,7 +1,4 @@
-"""The JSON Schema of a study, for editors, and the reference of settings in docs/settings.md that is made from it.
-
-`python -m dml.config.schema` writes the reference. `dml schema` prints the schema.
-"""
+"""The reference of settings, docs/settings.md, which `python -m dml.config.schema` writes."""
 
 from __future__ import annotations
 
@@ -33,28 +30,11 @@ HEAD = """# Settings of a study
 Every key of a study's YAML, with its values and its default. [Studies](studies.md) explains how they work together.
 Unknown keys are rejected, with the file, the line and the choices.
 
-An editor with a YAML language server completes and checks these keys as you type: write the schema with
-`dml schema > study.schema.json`, and begin a study with `# yaml-language-server: $schema=../../study.schema.json`.
-
 A search space is `{uniform: [low, high]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`, the
 range that a part states itself. *Attributes of cells* are described in [studies](studies.md#attributes-of-cells).
 """
 
 Schema = dict[str, Any]
-
-
-def schema() -> Schema:
-    """What an editor needs to complete and check a study. `load_study` checks more: how settings go together.
-
-    Null restores a default where a study extends another, so every setting may be null, and one axis of a grid too.
-    """
-    found = _schema()
-    for section in (found, *found["$defs"].values()):
-        for name, field in section["properties"].items():
-            if isinstance(inner := field.get("additionalProperties"), dict):
-                field["additionalProperties"] = {"anyOf": [inner, {"type": "null"}]}
-            section["properties"][name] = {"anyOf": [field, {"type": "null"}], "description": field["description"]}
-    return found
 
 
 def _schema() -> Schema:
@@ -64,12 +44,9 @@ def _schema() -> Schema:
         section = _section(found["properties"][name], found)
         assert section is not None, name
         _write_parts(name, section)
-    needed = found.pop("required")
-    found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
-    description = "another study in the folder: its settings, except for those given here"
-    extends = {"type": "string", "description": description}
-    found["properties"] = {EXTENDS: extends, **found["properties"]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    extends = "another study in the folder: its settings, except for those given here"
+    found["properties"] = {EXTENDS: {"type": "string", "description": extends}, **found["properties"]}
+    return found
 
 
 def _write_parts(name: str, section: Schema) -> None:
@@ -95,15 +72,14 @@ def _with_names(schema: Any) -> Any:
     found = {"anyOf" if key == "oneOf" else key: _with_names(inner) for key, inner in schema.items()}
     if isinstance(schema.get("parts"), str):
         names = list(discovery.names(found.pop("parts")))
-        found = {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\."}], **found}
+        found = {"enum": names, **found}
     return found
 
 
 def reference() -> str:
     """The page of all settings: one table for each section of a study, in Markdown."""
     whole = _schema()
-    needed = whole["anyOf"][1]["required"]
-    top = _table("", {**whole, "required": needed}, whole)
+    top = _table("", whole, whole)
     sections = [
         f"## `{path}`\n\n{' '.join(section['description'].split())}\n\n{_table(path, section, whole)}"
         for path, section in _sections("", whole, whole)
@@ -145,7 +121,7 @@ def _table(path: str, section: Schema, whole: Schema) -> str:
 def _values(field: Schema) -> str:
     """The values that a setting takes, in words."""
     if "anyOf" in field:
-        kinds = [_values(part) for part in field["anyOf"] if part.get("type") != "null" and "pattern" not in part]
+        kinds = [_values(part) for part in field["anyOf"] if part.get("type") != "null"]
         return ", or ".join(dict.fromkeys(kind for kind in kinds if kind))
     if "enum" in field or "const" in field:
         names = field.get("enum") or [field["const"]]

@@ -1,10 +1,7 @@
-"""The sections `search` and `resources`.
+"""The sections `search` and `resources`, and what a trial's curve says (`search.stop`).
 
-What a trial's curve says: its objective, and after how many steps it was reached (`search.stop`).
-
-With `last`, a trial counts by its score after all steps. With `best`, a tuning trial counts by the best point of its
-curve on validation classes. Its step becomes the number of steps that confirmed trials train, as early stopping does
-(Prechelt, "Early Stopping - But When?", 1998), but all steps are seen first, so no patience has to be chosen.
+With `best`, the best step of the best tuning trial becomes the number of steps of confirmed trials, as early stopping
+does (Prechelt, "Early Stopping - But When?", 1998), but all steps are seen first, so no patience has to be chosen.
 """
 
 from __future__ import annotations
@@ -133,10 +130,5 @@ def default_every(steps: int) -> int:
 
 
 def tuning_every(search: SearchSection, every: int | None, steps: int) -> int | None:
-    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end.
-
-    Parameters
-    ----------
-    every : what the study says.
-    """
+    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end."""
     return default_every(steps) if every is None and stops_at_best(search, "tune") else every

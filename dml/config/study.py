@@ -1,9 +1,4 @@
-"""A whole study: its sections, and its cells.
-
-Methods in closed form beside losses: a trial fits a linear head to features, and trains nothing.
-
-A loss says so by its attribute `closed_form` (`dml.protocols.Loss`). Most settings of the training then have no effect.
-"""
+"""A whole study: its sections, its cells, and what a method in closed form takes of the training."""
 
 from __future__ import annotations
 
@@ -53,12 +48,7 @@ def takes(loss: str, setting: str) -> bool:
 
 
 def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec:
-    """The training of a trial with a loss: as given, or for a method in closed form only its head's start.
-
-    Parameters
-    ----------
-    images : whether the data are images, not vectors.
-    """
+    """The training of a trial with a loss: as given, or for a method in closed form only its head's start."""
     kind = dml.losses.closed_form_of(loss)
     if kind is None:
         return training
@@ -256,10 +246,6 @@ class Study(StudySection):
         """The study in which `resize: network` is the size and the filter that its networks' weights were trained for.
 
         Images are squashed to the square, not cropped as in that training: docs/networks.md says why.
-
-        Raises
-        ------
-        LocatedError : its networks were trained for different pixels, or for no particular ones.
         """
         asked = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
         if not asked:

@@ -12,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializationInfo,
-    WithJsonSchema,
     WrapSerializer,
     model_validator,
 )
@@ -108,19 +107,7 @@ def _spelt(value: Any, default: Any, info: SerializationInfo) -> Any:
 
 
 SPELT = {"spaces": "spelt"}  # the context of a dump
-RANGE = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-KINDS = {"uniform": RANGE, "log_uniform": RANGE, "choice": {"type": "array", "minItems": 1}}
-ONE_OF_THEM = [  # null takes back another kind, of the study that is extended
-    {
-        "type": "object",
-        "properties": {kind: own if kind == name else {"type": "null"} for kind, own in KINDS.items()},
-        "required": [name],
-        "additionalProperties": False,
-    }
-    for name in KINDS
-]
-EITHER = {"anyOf": [*ONE_OF_THEM, {"const": "own"}], "title": "space"}
-SpaceTerm = Annotated[Any, BeforeValidator(_space), WrapSerializer(_spelt), WithJsonSchema(EITHER)]
+SpaceTerm = Annotated[Any, BeforeValidator(_space), WrapSerializer(_spelt)]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`: what the part itself states."""
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
@@ -134,12 +121,7 @@ def as_mapping(key: str, accepted: Any) -> BeforeValidator:
 
 
 def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str) -> dict[str, Space]:
-    """A search with the spaces that a part states where it says `own`.
-
-    Raises
-    ------
-    ValueError : the part states none for a setting.
-    """
+    """A search with the spaces that a part states where it says `own`."""
     for key, space in search.items():
         if isinstance(space, Own) and key not in stated:
             known = ", ".join(stated) or "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from typing import Annotated, Any
 
@@ -50,6 +51,24 @@ OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 
 
+TRAIN_FROM = {
+    "frozen": "frozen: true trains only the head, on stored features",
+    "init_from": "activations are computed before trials start: give weights to the backbone (its settings)",
+    "channels_last": "stored activations have their own layout",
+    "workers": "the blocks above are trained in one process",
+}
+FROZEN = {
+    "augment": "the features of each image are computed once, without random augmentation",
+    "init_from": "features are computed before trials start: give weights to the backbone (its settings)",
+    "channels_last": "stored features have no channels of pixels",
+    "workers": "only the head is trained",
+    "batch_norm": "the backbone is not trained",
+    "layer_decay": "the backbone is not trained",
+    "head_learning_rate": "learning_rate is the head's",
+}
+"""What has no effect on stored activations, and on stored features, and why."""
+
+
 def _check_names(section: TrainingSettings) -> None:
     named = {"models": section.backbone, "data.batches": section.batch.sampler, "data.augment": section.augment}
     for package, name in named.items():
@@ -83,9 +102,10 @@ class TrainingSection(TrainingSettings):
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
         self._check_head()
-        self._check_schedule()
+        if self.warmup_steps >= self.steps > 0:
+            raise ValueError(f"warmup_steps: expected fewer than the {self.steps} steps, got {self.warmup_steps}")
         if self.frozen:
-            self._check_frozen()
+            self._check_without("frozen: true", FROZEN)
         self._check_train_from()
         for key, space in self.search.items():
             if key not in SEARCHABLE:
@@ -119,29 +139,13 @@ class TrainingSection(TrainingSettings):
         if self.head_refit is not None and self.frozen:
             raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
 
-    def _check_schedule(self) -> None:
-        """Reject a warm-up that leaves no steps."""
-        if self.warmup_steps >= self.steps > 0:
-            raise ValueError(f"warmup_steps: expected fewer than the {self.steps} steps, got {self.warmup_steps}")
-
     def _check_train_from(self) -> None:
         """Reject an unknown block, and what has no effect on stored activations."""
         if self.train_from is None:
             if self.views is not None:
                 raise ValueError("views: only stored activations have them: set train_from: <block>, or remove it")
             return
-        reasons = {
-            "frozen": ("no frozen", "frozen: true trains only the head, on stored features"),
-            "init_from": (
-                "no init_from",
-                "activations are computed before trials start: give weights to the backbone (its settings)",
-            ),
-            "channels_last": ("no channels_last", "stored activations have their own layout"),
-            "workers": ("workers: 1", "the blocks above are trained in one process"),
-        }
-        for name, (expected, reason) in reasons.items():
-            if getattr(self, name) != getattr(TrainingSpec, name):
-                raise ValueError(f"{name}: with train_from, expected {expected}: {reason}")
+        self._check_without("train_from", TRAIN_FROM)
         if self.augment == "none" and (self.views or 1) > 1:
             raise ValueError(f"views: with augment: none all {self.views} would be the same: name another, or views: 1")
         try:
@@ -149,21 +153,12 @@ class TrainingSection(TrainingSettings):
         except ValueError as error:
             raise ValueError(f"train_from: {error}") from None
 
-    def _check_frozen(self) -> None:
-        """Reject what has no effect on stored features."""
-        reasons = {
-            "augment": "the features of each image are computed once, without random augmentation",
-            "init_from": "features are computed before trials start: give weights to the backbone (its settings)",
-            "channels_last": "stored features have no channels of pixels",
-            "workers": "only the head is trained",
-            "batch_norm": "the backbone is not trained",
-            "layer_decay": "the backbone is not trained",
-            "head_learning_rate": "learning_rate is the head's",
-        }
+    def _check_without(self, what: str, reasons: Mapping[str, str]) -> None:
+        """Reject what has no effect on stored features or activations."""
         for name, reason in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
                 expected = {"augment": "augment: none", "workers": "workers: 1"}.get(name, f"no {name}")
-                raise ValueError(f"{name}: with frozen: true, expected {expected}: {reason}")
+                raise ValueError(f"{name}: with {what}, expected {expected}: {reason}")
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""

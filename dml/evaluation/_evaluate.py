@@ -13,9 +13,9 @@ from torch import Tensor
 
 from dml import discovery
 from dml.evaluation._vectors import Vectors, codes
-from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import kmeans
 from dml.evaluation.metrics import check_metric, metric_part
+from dml.evaluation.metrics.scores import contingency
 from dml.evaluation.ranking import Neighbours, Relevance
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 from dml.tables import host_array

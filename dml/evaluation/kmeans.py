@@ -109,14 +109,7 @@ FEWEST_EXCHANGED = 32  # and at least so many
 STEP = 0.7  # of the way from a point's centre to the point: in many dimensions most of a point is noise
 
 
-class Start(NamedTuple):
-    """Centres among the points, and the partition by the nearest centre."""
-
-    rows: Tensor  # int64 (k,), of the points
-    owner: Tensor  # int64 (n,), in 0..k-1
-
-
-def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
+def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
     """Choose k of the points, float32 (n, D), to start k-means from. `draw` is a generator on the CPU."""
     first = torch.randint(len(points), (1,), generator=draw).to(points.device)
     squares = squared_norms(points)
@@ -128,7 +121,7 @@ def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
         trials = 1 + (last - 1) * (len(rows) / k) ** 3
         batch = min(k - len(rows), 1 + len(rows) // SHARE, max(1, int(placement.most / trials)))
         rows += placement.choose(round(batch * trials), batch, (), owner, len(rows))
-    return Start(torch.tensor(rows, device=points.device), torch.from_numpy(owner).to(points.device))
+    return torch.tensor(rows, device=points.device), torch.from_numpy(owner).to(points.device)
 
 
 def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> int:
@@ -193,8 +186,8 @@ def kmeans(vectors: Vectors, k: int, *, seed: int = 0, backend: str = "auto") ->
 def _clusters(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> Tensor:
     """Iterations from k-means++: the cluster of every row, int64 (n,)."""
     points, spherical = _points(vectors)
-    start = plus_plus(points, k, draw)
-    centres, cluster, exchanges = points[start.rows], start.owner, EXCHANGES
+    rows, cluster = plus_plus(points, k, draw)
+    centres, exchanges = points[rows], EXCHANGES
     nearest: Nearest | None = None
 
     def find(rows: Tensor, centres: Tensor, count: int) -> Nearest:
@@ -246,14 +239,7 @@ def _update(before: Nearest, centres: Tensor, moved: Tensor, count: int, find: F
     return Nearest(found, distances)
 
 
-class Points(NamedTuple):
-    """What is clustered."""
-
-    rows: Tensor  # float32 (n, D)
-    spherical: bool  # centres are normalised
-
-
-def _points(vectors: Vectors) -> Points:
+def _points(vectors: Vectors) -> tuple[Tensor, bool]:
     """The points, divided by a power of two if float32 cannot represent their squares."""
     points, spherical = vectors.working, vectors.normalize
     if spherical and 1 - float(vectors.mean.square().sum()) < COLLAPSED:
@@ -261,7 +247,7 @@ def _points(vectors: Vectors) -> Points:
     largest = float(points.abs().max())
     if not (1e-12 < largest < 1e12 or largest == 0):
         points = points / 2.0 ** round(np.log2(largest))
-    return Points(points, spherical)
+    return points, spherical
 
 
 def _means(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor:

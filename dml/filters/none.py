@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._selection import checked_batch
+from dml.filters.memories import checked_batch
 
 
 class None_(nn.Module):

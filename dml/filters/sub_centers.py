@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._selection import checked_batch
+from dml.filters.memories import checked_batch
 from dml.settings import check_above, check_count, check_within
 from dml.tensors import directions
 
@@ -37,13 +37,6 @@ class SubCenters(nn.Module):
     Attributes
     ----------
     stats : of the last call: `kept_share`, 0-d.
-
-    Example
-    -------
-    >>> loss = dml.losses.Arcface(num_classes=100, embedding_size=64, centers=3)
-    >>> keep = SubCenters(angle=75)
-    >>> keep.watch(loss)
-    >>> kept = keep(embeddings, labels)  # bool (N,)
     """
 
     version: ClassVar[int] = 1

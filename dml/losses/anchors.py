@@ -39,8 +39,6 @@ class MultiSimilarity(PairLoss):
     (Musgrave et al. 2020), around the paper's 2, 50 and 1, LoOp's base 0.5, and the 0.2 that suits heads which start
     from whitening.
 
-    Weighs each pair by its own similarity and by the similarities of its anchor's other pairs.
-
     Parameters
     ----------
     alpha, beta : sharpness for positive and for negative pairs; > 0.
@@ -146,14 +144,11 @@ class InfoNce(PairLoss):
     Search space: from the smallest temperatures in use to SimCLR's largest (Chen et al. 2020, table 5: 0.05 to 1;
     SupCon has 0.1; contrastive language-image training ends at 0.01).
 
-    A softmax over the batch: each positive against the anchor's negatives.
-
     Parameters
     ----------
     temperature : t; > 0.
     form : `nt_xent`, `supcon_out` or `supcon_in`.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -232,14 +227,11 @@ class Circle(PairLoss):
 
     Search space: around the paper's gamma 80 and m 0.4 for fine-grained images, with its 256 and 0.25 for faces.
 
-    Weighs each similarity by how far it is from its optimum.
-
     Parameters
     ----------
     margin : m, the relaxation; 0 to 1.
     gamma : sharpness; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

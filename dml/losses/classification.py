@@ -21,12 +21,9 @@ class Softmax(SampleLoss):
     Search space: the temperature around Zhai and Wu's 0.05, down to where gradients are those of the largest logit
     alone. The rate of the class weights is that of a loss's parameters in powerful-benchmarker, as for `proxy_nca`.
 
-    A linear classifier on the embedding; its weights are `parameters()`.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     temperature : divides the logits; > 0.
     normalized : class weights on the unit sphere, without bias.
     normalize : L2-normalise the embeddings.
@@ -69,12 +66,9 @@ class GeneralizedSoftmax(SampleLoss):
     Search space: q from the cross-entropy to the mean absolute error, around the paper's 0.7. The temperature is
     that of `softmax`, the weights' rate that of `proxy_nca`.
 
-    A classifier that gives up samples which it finds improbable. Its weights are `parameters()`.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     q : 0 to 1, without 0.
     temperature : divides the cosines; > 0.
     normalize : L2-normalise the embeddings.
@@ -116,12 +110,9 @@ class BootstrapSoftmax(SampleLoss):
     Search space: beta from half to nearly the cross-entropy, around the paper's 0.95 (soft) and 0.8 (hard). The
     temperature is that of `softmax`, the weights' rate that of `proxy_nca`.
 
-    A classifier whose targets are labels mixed with its own predictions. Its weights are `parameters()`.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     beta : weight of the labels; 0 to 1.
     form : `hard` or `soft`.
     temperature : divides the cosines; > 0.

@@ -85,9 +85,7 @@ class Closest(NamedTuple):
     distance: Tensor  # (P, Q), differentiable
     first: Tensor  # (P, Q), where on x1 -> x2: alpha in radians for arcs, k1 in [0, 1] for segments; detached
     second: Tensor  # (P, Q), where on y1 -> y2: beta or k2; detached
-    case: (
-        Tensor  # int64 (P, Q), the KKT case: 0 interior; 1 x1, 2 x2, 3 y1, 4 y2 and a foot; 5-8 x1y1, x1y2, x2y1, x2y2
-    )
+    case: Tensor  # int64 (P, Q), the KKT case: 0 interior; 1-4 x1, x2, y1, y2 and a foot; 5-8 x1y1, x1y2, x2y1, x2y2
 
 
 def arcs(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:

@@ -64,11 +64,6 @@ class LiftedHinge(Hinge):
     Song et al.'s loss with its smooth maximum is `lifted_structure`. Parameters: see `Hinge`.
 
     Search space: margins of the triplet loss and beyond, as the hardest negative is nearer. No published search.
-
-    Example
-    -------
-    >>> loss = LiftedHinge(margin=0.2, synthesis="loop")
-    >>> value = loss(embeddings, labels)  # scalar
     """
 
     version: ClassVar[int] = 1

@@ -26,20 +26,12 @@ class Contrastive(PairLoss):
     Search space: users of powerful-benchmarker (Musgrave et al. 2020) search margins in [0, 1]; here up to the distance
     sqrt(2) of orthogonal embeddings, and not near 0, where all pairs cost nothing.
 
-    Pulls positive pairs together and pushes negative pairs to at least `margin`.
-
     Parameters
     ----------
     margin : the distance (`hadsell`) or squared distance (`squared`) from which a negative pair costs nothing.
     form : `hadsell` or `squared`.
     reduction : `mean` over the pairs, `nonzero` (over the pairs with a positive loss) or `sum`.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
-
-    Example
-    -------
-    >>> loss = Contrastive(margin=0.5, form="squared")
-    >>> value = loss(embeddings, labels)  # scalar
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -92,8 +84,6 @@ class Margin(PairLoss):
     around the 5e-4 of Revisiting DML (Roth et al. 2020, parameters.py), a factor of 200 up, since trials here have few
     steps.
 
-    Positive pairs closer than beta - margin, negative pairs farther than beta + margin.
-
     Parameters
     ----------
     margin : half the width of the band between positives and negatives, in distance.
@@ -101,8 +91,7 @@ class Margin(PairLoss):
     beta_per : `class` (learned, one per class), `all` (learned, one) or `none` (fixed).
     num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
     reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -169,15 +158,12 @@ class BinomialDeviance(PairLoss):
     Search space: around Ustinova and Lempitsky's alpha 2, beta 0.5 and C 25, down to C = 1, equal costs. No published
     search.
 
-    A logistic loss on the similarity of each pair, positives and negatives averaged separately.
-
     Parameters
     ----------
     alpha : steepness; > 0.
     beta : the similarity that separates positive from negative pairs.
     negative_cost : C, how many times steeper the loss is for negatives; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

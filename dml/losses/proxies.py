@@ -83,8 +83,6 @@ class ProxyNca(SampleLoss):
     (Musgrave et al. 2020, config_optimizers/with_metric_loss_optimizer_bayes_opt.yaml); Proxy-Anchor (Kim et al. 2020)
     has 100 times the network's rate.
 
-    One learned proxy per class: a sample near its own proxy and far from the others. Proxies are `parameters()`.
-
     Parameters
     ----------
     num_classes : labels are 0 .. num_classes - 1. With one class the loss is 0.
@@ -130,12 +128,9 @@ class ProxyAnchor(ProxyLoss):
     Search space: around the paper's alpha 32 and delta 0.1 (its figure 5 has 4 to 64 and 0 to 0.4). The proxies' rate
     is that of `proxy_nca`; the paper has 100 times the network's rate.
 
-    Each proxy is an anchor that pulls its class's samples and pushes all others, the hard ones most.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
     normalize : L2-normalise the embeddings (proxies always are).
@@ -181,12 +176,9 @@ class SoftTriple(ProxyLoss):
     Search space: around the paper's lambda 20, gamma 0.1 and delta 0.01 (its section 5). The centres' rate is that of
     `proxy_nca`.
 
-    A classifier with several centres per class, of which each sample takes the nearest softly.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     centers : K, per class.
     scale : lambda; > 0.
     gamma : temperature of the choice of a centre; > 0.
@@ -259,12 +251,9 @@ class Arcface(SampleLoss):
     Search space: around the scale 64 and margin 0.5 of faces, down to those of few classes and steps (Musgrave et al.
     2020 search 0.01 to 100 and 0 to 0.9 on CUB-200-2011). The rate of the weights is that of `proxy_nca`.
 
-    A classifier by angles, with a margin for the right class. Its weights are `parameters()`.
-
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1.
-    embedding_size : D.
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     margin : m2, added to the angle of the right class, in radians; 0 to pi / 2.
     cosine_margin : m3, taken from its cosine: CosFace's; >= 0.
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.

@@ -79,13 +79,10 @@ class SmoothAp(ListLoss):
 
     Search space: around the paper's t = 0.01 (its table 6 has 0.001 to 0.1).
 
-    One minus the average precision of each anchor's list, with a smooth rank.
-
     Parameters
     ----------
     temperature : t, of the sigmoid; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1
@@ -134,15 +131,12 @@ class RecallAtK(ListLoss):
     Search space: of both temperatures around the paper's t1 = 0.01 and t2 = 1; a small t2 leaves a gradient only to
     ranks near a k.
 
-    One minus the recall among the first k of each anchor's list, with a smooth rank and a smooth step at k.
-
     Parameters
     ----------
     ks : whole numbers of at least 1.
     temperature : t1, of the ranks; > 0.
     step_temperature : t2, of the step at k; > 0.
-    normalize : L2-normalise the embeddings.
-    memory : {size: ..., warm_up: ...}, as `_pairs.py` describes it; None: only the batch.
+    normalize, memory : L2-normalise the embeddings; {size: ..., warm_up: ...} as `_pairs.py` says, or None.
     """
 
     version: ClassVar[int] = 1

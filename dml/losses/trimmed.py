@@ -39,10 +39,6 @@ class Trimmed(nn.Module):
     Raises
     ------
     ValueError : the wrapped loss has no value for each tuple.
-
-    Example
-    -------
-    >>> loss = Trimmed(loss={"name": "margin", "beta_per": "all"}, keep=0.8)
     """
 
     version: ClassVar[int] = 1

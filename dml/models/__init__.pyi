@@ -20,8 +20,8 @@ from dml.models._wrapped import without_memory as without_memory
 from dml.models.efficientnet_lite import EfficientnetLite0 as EfficientnetLite0
 from dml.models.efficientnet_lite import EfficientnetLite1 as EfficientnetLite1
 from dml.models.efficientnet_lite import EfficientnetLite2 as EfficientnetLite2
-from dml.models.inception_bn import InceptionBn as InceptionBn
-from dml.models.mobilenet_v1 import MobilenetV1 as MobilenetV1
+from dml.models.older import InceptionBn as InceptionBn
+from dml.models.older import MobilenetV1 as MobilenetV1
 from dml.models.side_by_side import SideBySide as SideBySide
 from dml.models.small import EpsMnist as EpsMnist
 from dml.models.small import Identity as Identity

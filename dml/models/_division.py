@@ -124,26 +124,26 @@ class BeforeBlock(nn.Module):
 
 
 def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
-    """Check that a backbone has a block from which it can be trained. Builds it without memory for its weights."""
-    part = find(backbone)
-    offline = part.without_weights(dict(settings))
-    try:
-        part.check_installed(offline)
-    except ValueError:
-        return
-    problem = _problem(backbone, json.dumps(offline, sort_keys=True), block)
-    if problem is not None:
+    """Raise a ValueError unless a backbone can be trained from a block; one whose package is missing is not checked."""
+    offline = _offline(backbone, settings)
+    if offline is not None and (problem := _problem(backbone, offline, block)) is not None:
         raise ValueError(problem)
 
 
 def has_layer_norm(backbone: str, settings: Mapping[str, Any]) -> bool:
     """Whether layer norm is all that normalises a network, as Vision Transformers, Swin and ConvNeXt."""
+    offline = _offline(backbone, settings)
+    return offline is not None and _has_layer_norm(backbone, offline)
+
+
+def _offline(backbone: str, settings: Mapping[str, Any]) -> str | None:
+    """The settings without weights, as JSON; None if the backbone's package is not installed."""
     offline = find(backbone).without_weights(dict(settings))
     try:
         find(backbone).check_installed(offline)
     except ValueError:
-        return False
-    return _has_layer_norm(backbone, json.dumps(offline, sort_keys=True))
+        return None
+    return json.dumps(offline, sort_keys=True)
 
 
 @cache

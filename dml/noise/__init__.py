@@ -29,9 +29,7 @@ def build(name: str, **settings: Any) -> NoiseModel:
     return discovery.build("dml.noise", name, **settings)
 
 
-PHASES = ("tune", "confirm")
 HALVES = ("tune", VALIDATION)
-OFFERED = ("features", "given", "images")
 
 
 def table(
@@ -51,27 +49,15 @@ def table(
     context : `features` and `given` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C) with the
         training images at `images[index]`, from which features are computed if a model needs some and none are given.
 
-    Returns ------- Columns noise, rate, seed, phase, index, observed (-1: left out), flipped, in the order of `index`.
-    Raises ValueError.
+    The columns are noise, rate, seed, phase, index, observed (-1: left out), flipped, in the order of `index`.
     """
-    models, seeds = list(models), list(seeds)
-    keys = [(name, float(rate)) for name, rate, _ in models]
-    repeated = {key for key in keys if keys.count(key) > 1}
-    if repeated:
-        raise ValueError(f"noise: models with the same rate more than once: {sorted(repeated)}")
-    if phase not in PHASES:
-        raise ValueError(f"noise: unknown phase {phase!r}. Choices: {', '.join(PHASES)}")
+    seeds = list(seeds)
     index, labels = host_array(index, "noise: index"), host_array(labels, "noise: labels")
     if index.shape != labels.shape or index.dtype.kind not in "iu":
         raise ValueError(
             f"noise: expected one index for each label, got {index.dtype} {index.shape} and {labels.shape}"
         )
     index = index.astype(np.int64)
-    unknown = set(context) - set(OFFERED)
-    if unknown:
-        raise ValueError(f"noise: unknown context {sorted(unknown)}. Choices: {', '.join(OFFERED)}")
-    if not models or not seeds:
-        raise ValueError("noise: expected at least one model and one seed")
     known = {**context, "index": index, "phase": phase}
     blocks = []
     for name, rate, settings in models:

@@ -1,6 +1,6 @@
 # Written by `python -m dml.discovery`.
-from dml.noise.label_file import LabelFile as LabelFile
 from dml.noise.plain import Given as Given
+from dml.noise.plain import LabelFile as LabelFile
 from dml.noise.plain import Subset as Subset
 from dml.noise.plain import Uniform as Uniform
 from dml.noise.structured import Asymmetric as Asymmetric

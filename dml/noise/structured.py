@@ -115,10 +115,6 @@ class Similarity:
     """Similarity noise: a label becomes one of the classes most similar to its own, like an annotator's confusion.
 
     Classes are compared by the cosine of their mean features.
-
-    Flips exactly `round(rate * n)` labels, each to one of its class's `neighbours` nearest classes, drawn uniformly.
-    `rate`: share of the labels that flip, 0 <= rate < 1. `neighbours`: number of classes that a class is confused with,
-    at most K - 1.
     """
 
     version: ClassVar[int] = 1
@@ -182,9 +178,6 @@ class SmallCluster:
     4.1, cluster each class with k-means into many small clusters and give each cluster another class's label.
     Deviation: here a cluster is a random sample and its nearest class mates that have not flipped yet, so clusters have
     equal size and k-means is not needed.
-
-    Flips exactly `round(rate * n)` labels, cluster by cluster; the last cluster may be smaller. `rate`: share of the
-    labels that flip, 0 <= rate < 1. `size`: samples in a cluster, or as many as a class has left.
     """
 
     version: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""Publish a finished study: snapshot, key figure and the table of the findings; prints what changed since last time."""
+"""Publish a finished study: snapshot, key figure and the table of the findings."""
 
 from __future__ import annotations
 
@@ -56,20 +56,15 @@ def run(study: Study) -> None:
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
     before = Snapshot(SNAPSHOTS / study.name).figures()
     arrays = figure_arrays(study, RESULTS / study.name, STORE, before)
-    found = publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
+    publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
     written = [SNAPSHOTS / study.name]
     if FINDINGS.is_file() and START in FINDINGS.read_text(encoding="utf-8"):  # only in a clone
         written += [*write_figures([study], RESULTS), write_table()]
-    print("\n".join([f"{', '.join(map(str, written))}: written", *found]))
+    print(f"{', '.join(map(str, written))}: written")
 
 
 def uncommitted() -> str:
-    """The files of code and studies that differ from the last commit, a line each.
-
-    Raises
-    ------
-    ValueError : the project is not in a git repository.
-    """
+    """The files of code and studies that differ from the last commit, a line each."""
     own = sorted({path.parts[0] for path in own_code(Path())})  # whole packages: files may be deleted there
     done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *own], capture_output=True, text=True)
     if done.returncode:

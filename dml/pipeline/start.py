@@ -24,15 +24,9 @@ REPEAT = "`dvc repro` again"
 
 
 def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
-    """Run a stage in a project. Errors that a user can fix end the process with a message.
+    """Run a stage: a module of `dml.pipeline` with `run`, whose `TAKES` is a study, `studies` or `nothing`.
 
-    Parameters
-    ----------
-    stage : a module of `dml.pipeline` with a function `run`. It takes a study, unless the module sets `TAKES` to
-        "studies" (all that params.yaml names, as a list) or "nothing". A module may define `skipped`, which handles a
-        study that does not need the stage, without a heavy import, and says whether it did.
-    root : the project's folder. Modules in it can be imported, for parts of a user's own.
-    arguments : the command line after the stage.
+    A module may define `skipped`, which handles a study that does not need the stage, without a heavy import.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt during imports has no traceback

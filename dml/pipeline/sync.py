@@ -21,7 +21,6 @@ from dml.pipeline.syncing import Place
 if TYPE_CHECKING:
     from dml.config import Study
     from dml.tracking import Model, Picture
-    from dml.tracking.sync import Mirror
 
 PATIENCE_SECONDS = 30.0  # for a server that does not answer, after a sweep
 STALE_SECONDS = 60.0  # after which a sweep whose status is not renewed was killed
@@ -38,23 +37,13 @@ def run(study: Study) -> None:
     print(f"{study.name}: MLflow is up to date")
 
 
-def sync_study(place: Place, study: Study, mirror: Mirror | None = None, patience: float = 0.0) -> str:
-    """Bring MLflow up to date with a study.
-
-    Parameters
-    ----------
-    mirror : remembers what MLflow has, between calls.
-    patience : seconds in which it is tried again after an error.
-
-    Returns
-    -------
-    Why MLflow is not up to date; empty if it is.
-    """
+def sync_study(place: Place, study: Study, patience: float = 0.0) -> str:
+    """Bring MLflow up to date with a study. Returns why it is not; empty if it is."""
     from dml.tracking.sync import sync
 
     try:
         with locked(Path(place.store, "sweeps", f"{study.name}.mlflow"), wait=patience > 0):
-            return sync(picture_of(place, study), place.uri, patience, mirror)
+            return sync(picture_of(place, study), place.uri, patience)
     except Locked as error:
         return f"process {error.holder or '?'} syncs {study.name} already"
 
@@ -74,7 +63,8 @@ def picture_of(place: Place, study: Study) -> Picture:
         return Picture(study.name, [*winners, *audited])
     found = picture(results, _state(store, study.name) if is_live else "finished")
     first, *others = found.runs
-    first = replace(first, datasets={n: entry["digest"] for n, entry in (read_json(data / "pack.json") or {}).items()})
+    packed = {f"dml.data.{n}": entry["digest"] for n, entry in (read_json(data / "pack.json") or {}).items()}
+    first = replace(first, tags={**first.tags, **packed})
     if not is_live:
         listed = [Path(place.results, TRIALS), Path(place.results, "summary.json"), data / "study.yaml"]
         files = {path.name: path for path in listed} | {f"report/{study.name}.html": Path(place.page)}
@@ -123,20 +113,19 @@ def keep_in_sync(place: Place, seconds: float) -> int:
     threading.Thread(target=_await_end, args=(ended,), daemon=True).start()
 
     from dml.config import load_study
-    from dml.tracking.sync import Mirror
 
     study, said, shown = load_study(place.study), "", None
-    mirror, live = Mirror(study.name, place.uri), _live(place, study)
+    live = _live(place, study)
     while not ended.is_set():
         begun, version = time.monotonic(), live.stat().st_mtime_ns if live.is_file() else None
         if version is not None and version != shown:
-            problem = sync_study(place, study, mirror)
+            problem = sync_study(place, study)
             shown = None if problem else version
             if problem and not said:
                 print(f"{problem}\nThe sweep goes on; MLflow is brought up to date later.", file=sys.stderr, flush=True)
             said = problem
         ended.wait(max(seconds if version else 1.0, (time.monotonic() - begun) / SHARE))
-    problem = sync_study(place, study, mirror, float(os.environ.get("DML_TRACKING_PATIENCE", PATIENCE_SECONDS)))
+    problem = sync_study(place, study, float(os.environ.get("DML_TRACKING_PATIENCE", PATIENCE_SECONDS)))
     if problem:
         print(
             f"{problem}\nMLflow lacks results of {study.name}: `dml sync {study.name}` brings it up to date.",

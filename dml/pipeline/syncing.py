@@ -38,12 +38,7 @@ class Place:
 
 
 def tracks() -> bool:
-    """Whether MLflow is kept up to date: not where it is not installed, nor with `DML_TRACKING=off`.
-
-    Raises
-    ------
-    ValueError : another value of `DML_TRACKING`.
-    """
+    """Whether MLflow is kept up to date: not where it is not installed, nor with `DML_TRACKING=off`."""
     wanted = os.environ.get("DML_TRACKING", "on")
     if wanted not in ("on", "off"):
         raise ValueError(f"DML_TRACKING: expected on or off, got {wanted!r}")

@@ -1,10 +1,6 @@
-"""Stage `versions`: which code each stage runs, so that DVC runs a stage again when its code changes.
+"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs a stage again when its code changes.
 
-`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, of the
-modules and packages in the project's folder, and for the report of the files in its `papers`. DVC runs this stage
-every time, and the others where their file has changed. That needs no list of files, and works in a clone and with an
-installed package. To run a stage again is cheap: finished downloads, packed images and trials stay, and only a raised
-`version` of a part trains again.
+To run a stage again is cheap: finished downloads, packed images and trials stay.
 """
 
 from __future__ import annotations
@@ -16,13 +12,11 @@ from functools import cache
 from pathlib import Path
 
 from dml.discovery import KINDS
-from dml.files import read_json
 from dml.papers import PACKAGE as PAPERS
 from dml.pipeline.folders import VERSIONS, write_json
 from dml.pipeline.start import STAGES
 
 TAKES = "nothing"
-SHOWN = 5  # files that are named
 PACKAGE = Path(__file__).parents[1]
 THEORY = PACKAGE / "report/claims_page.py"  # imports sections of the project's papers
 CONFIG = "dml.config"  # counts as a whole; the rooms that it imports to check a study do not
@@ -32,25 +26,9 @@ NOT_READ = (".pyi", ".pyc", ".typed")
 
 
 def run(root: Path = Path()) -> None:
-    """Write the files of all stages, and print what has changed since the last time."""
-    changed: dict[str, list[str]] = {}  # file -> stages
+    """Write the files of all stages."""
     for stage in STAGES:
-        path = root / VERSIONS / f"{stage}.json"
-        before, now = read_json(path), digests(stage, root)
-        for file in {*before, *now} if before is not None else ():
-            if before.get(file) != now.get(file):
-                changed.setdefault(file, []).append(stage)
-        write_json(path, now)
-    names = sorted(changed)
-    for file in names[:SHOWN]:
-        print(f"{file} has changed: {_again(changed[file])}")
-    if rest := names[SHOWN:]:
-        stages = [stage for stage in STAGES if any(stage in changed[file] for file in rest)]
-        print(f"{len(rest)} more files have changed: {_again(stages)}")
-
-
-def _again(stages: list[str]) -> str:
-    return f"{', '.join(stages)} {'runs' if len(stages) == 1 else 'run'} again"
+        write_json(root / VERSIONS / f"{stage}.json", digests(stage, root))
 
 
 def digests(stage: str, root: Path = Path()) -> dict[str, str]:

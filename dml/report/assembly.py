@@ -1,9 +1,4 @@
-"""Assembles pages: the sections that `contents` lists, with their files saved, and the head of a study's page.
-
-What is on a study's page, in the order of reading. A name is a file in `dml/report/sections/`.
-
-A study's page leaves out the sections that do not apply to its results.
-"""
+"""Assembles pages: a study's sections in the order of reading (files in `dml/report/sections/`), and its head."""
 
 from __future__ import annotations
 
@@ -25,20 +20,18 @@ from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
-from dml.report.page.blocks import Block, Drawing, Folded
+from dml.report.page.blocks import Block, Drawing
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
-from dml.report.sections import Section, SilentSection
+from dml.report.sections import Section
 
 STUDY = (
     "effects_of_choices",
     "winners",
-    "precision",
     "untrained",
     "against_setting",
-    "planes",
     "reference_values",
     "claims",
     "all_results",
@@ -49,11 +42,12 @@ STUDY = (
 )
 """A study's page."""
 
-KEY_FIGURE = ("planes", "against_setting", "winners")
-"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
+KEY_FIGURE = ("against_setting", "winners")
+"""The first drawing of the first of these that applies is the study's key figure, `figures/<study>/key.png`, unless a
+section of its paper has `key_figure = True`."""
 
 COMPARING = (
-    *("effects_of_choices", "winners", "precision", "untrained", "against_setting", "reference_values"),
+    *("effects_of_choices", "winners", "untrained", "against_setting", "reference_values"),
     *("claims", "all_results"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
@@ -87,22 +81,16 @@ def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
     found = sections_of(results)
-    key = next((name for name in KEY_FIGURE if name in found), None)
+    leading = [name for name, section in found.items() if getattr(section, "key_figure", False)]
+    key = next((name for name in (*leading, *KEY_FIGURE) if name in found), None)
     sections, figure, tuning = [], None, mark(study)
-    silent: dict[str, list[Folded]] = {}
     for name, section in found.items():
         blocks = section.content(results)
-        if isinstance(section, SilentSection) and (why := section.silent(results)):
-            silent.setdefault(why, []).append(Folded(section.title, tuple(blocks)))
-            continue
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in COMPARING)))
-    if silent:
-        lines = [Folded(f"{', '.join(f.title for f in folds)}: {why}", tuple(folds)) for why, folds in silent.items()]
-        sections.append(PageSection("undecided", say("undecided"), assets.save(lines), tuning))
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
     points(results).to_csv(plot, index=False, float_format="%.6g")
@@ -185,17 +173,11 @@ def _notices(results: Results) -> list[Notice]:
 def figure_arrays(
     study: Study, results: Path, store: Path, before: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
-    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
-
-    Parameters
-    ----------
-    results, store : the study's folder of results, and the store of trials.
-    before : the arrays of the snapshot that is replaced; trials that were reused from it have no others.
-    """
+    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores."""
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
     covers(loaded)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
-        if name not in STUDY or name == "planes":  # others take no arrays
+        if name not in STUDY:  # others take no arrays
             for _ in section.content(loaded):
                 pass
     return loaded.figures.found

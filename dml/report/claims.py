@@ -78,10 +78,6 @@ def claim(
     id : of a claim in `papers/<paper>/claims.csv`; "": one of the project's own, with its `text`.
     studies : whose results the function takes.
     paper : of a claim of one's own, the family of claims that share Holm's correction.
-
-    Raises
-    ------
-    ValueError : no paper has the id.
     """
     made = Claim(id, paper, text, place)
     if id and id not in (choices := paper_claims()):
@@ -166,10 +162,6 @@ def slope(
     second : None: the slope of one set.
     scale : log: points per doubling.
     values : numbers that stand for values of `over` that are none.
-
-    Raises
-    ------
-    ValueError : a value of `over` is no number, or a line of cells has only one.
     """
     found = pairs(list(results.cells.values()), first, second, where, over, each)
     if any(len(line) < 2 for pair in found for line in pair if line):
@@ -242,16 +234,7 @@ def _comparison(
     condition: str | None = "",
     **said: Any,
 ) -> Comparison:
-    """The effects of pairs of lines.
-
-    Parameters
-    ----------
-    measure : (line, score key) -> its value by block.
-    searched : whether the parts of searches and test classes are known: not of slopes, break points and shares.
-    above, below, within : what is expected, in points; within: of 0. One of them.
-    condition : what `reached` says of cells that the claim needs; anything but "": it is not tested.
-    said : fields of `Comparison`: published, note, disputed, fixed.
-    """
+    """The effects of pairs of lines."""
     side = "within" if within is not None else "above" if below is None else "below"
     bound = within if within is not None else above if below is None else below
     expected, parts = Expected(side, float(bound)), _parts(found, each)  # type: ignore[arg-type]

@@ -27,12 +27,7 @@ Proof = tuple[TheorySection, TheoryVerdict]
 
 
 def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> Page:
-    """Save the CSV file of the page of claims below `root`, and return the page.
-
-    Raises
-    ------
-    ValueError : a section of the theory page decides a claim that no paper makes.
-    """
+    """Save the CSV file of the page of claims below `root`, and return the page."""
     entries = claim_entries(verdicts, theory)
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}

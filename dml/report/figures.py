@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from dml.report.labels import readable
+from dml.report.labels import Texts, readable
 from dml.report.methods import Method
 from dml.report.results import Results
 
@@ -101,6 +100,7 @@ def colour_and_marker(index: int | None) -> tuple[str, str]:
 
 
 MOST_DIGITS = 9
+GAP = 0.085  # between two labels at the ends of lines, as a share of the height
 
 
 class PercentTicks(Formatter):
@@ -130,63 +130,39 @@ class PercentTicks(Formatter):
 
 
 def grid_of(figure: Figure, number: int, rows: int, columns: int, **shared: Any) -> np.ndarray:
-    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty.
-
-    Parameters
-    ----------
-    shared : `sharex` and `sharey`, as `Figure.subplots` takes them.
-    """
+    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty."""
     grid = figure.subplots(rows, columns, squeeze=False, **shared)
     for axes in grid.flat[number:]:
         axes.set_axis_off()
+    for axes in grid.flat[max(0, number - columns) : number]:  # the lowest panel of each column
+        axes.tick_params(labelbottom=True)
     return grid
 
 
-def arrange(
-    figure: Figure,
-    shape: tuple[int, int],
-    left: float,
-    right: float,
-    top: float,
-    bottom: float,
-    gaps: tuple[float, float] = (0.0, 0.0),
-) -> None:
-    """Fix where a grid of panels is. To find room, a layout engine measures each label twice, a seventh of a report.
-
-    Parameters
-    ----------
-    shape : rows and columns.
-    left, right, top, bottom : margins in inches.
-    gaps : inches between columns, and between rows.
-    """
-    (width, height), (rows, columns) = figure.get_size_inches(), shape
-    across = (width - left - right - (columns - 1) * gaps[0]) / columns
-    down = (height - top - bottom - (rows - 1) * gaps[1]) / rows
-    figure.subplots_adjust(
-        left / width, bottom / height, 1 - right / width, 1 - top / height, gaps[0] / across, gaps[1] / down
-    )
+def legend(figure: Figure, lines: Mapping[str, tuple[str, str, str]]) -> None:
+    """A legend above the panels, if there are several lines: colour, marker and dashes by label."""
+    axes = figure.axes[0]
+    handles = [axes.plot([], [], dash, color=c, marker=m, label=label)[0] for label, (c, m, dash) in lines.items()]
+    columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.068 * max(map(len, lines)))))
+    if len(handles) > 1:
+        figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
-    """Write labels at the right ends of lines, moved apart so that they neither overlap nor touch the axis below.
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float) -> None:
+    """Write labels at the right ends of lines, raised where they would overlap.
 
     Parameters
     ----------
     ends : for each line its last y in data units, its text and its colour.
     x : where the lines end, in data units.
-    gap : the smallest distance between two labels, as a share of the axes' height.
     """
     low, high = axes.get_ylim()
-    places = [(y - low) / (high - low) for y, _, _ in ends]
-    order = sorted(range(len(ends)), key=lambda i: places[i])
-    spread = _apart([places[i] for i in order], gap)
-    shift = sum(y - places[i] for y, i in zip(spread, order, strict=True)) / max(len(ends), 1)
-    shift = max(shift, max(spread, default=0.0) - 1.0)
-    moved = dict(zip(order, _apart([y - shift for y in spread], gap, lowest=gap / 2), strict=True))
-    for i, (_, text, shade) in enumerate(ends):
+    place = low
+    for y, text, shade in sorted(ends):
+        place = max(y, place + GAP * (high - low))
         label = axes.annotate(
             text,
-            (x, low + moved[i] * (high - low)),
+            (x, place),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -196,14 +172,6 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: fl
             annotation_clip=False,
         )
         label.set_in_layout(False)
-
-
-def _apart(places: Sequence[float], gap: float, lowest: float = -math.inf) -> list[float]:
-    """The ascending places, raised where one is below the lowest or nearer than the gap to the one before."""
-    found: list[float] = []
-    for place in places:
-        found.append(max(place, found[-1] + gap if found else lowest))
-    return found
 
 
 class Series:
@@ -222,10 +190,6 @@ class Series:
 
 def draw(panels: Iterable[Axes], series: Sequence[Series], **title: Any) -> pd.DataFrame:
     """Draw the panels in the order of their first series, each with its title.
-
-    Parameters
-    ----------
-    title : as `Axes.set_title` takes it.
 
     Returns
     -------
@@ -280,3 +244,22 @@ def short_label(results: Results, method: Method) -> str:
     parts = [texts[axis] for axis in several if texts[axis]]
     parts += [method.variant] if method.variant else []
     return ", ".join(parts) or method.label
+
+
+say = Texts(__file__)
+
+MANY = 40  # methods; of more, figures draw only the best
+BEST = 8  # of them
+
+
+def drawn_cells(results: Results, names: Sequence[str], key: str, bare: bool = False) -> tuple[list[str], str]:
+    """The cells that a figure draws, and what its caption adds if it leaves out those of the lowest mean scores."""
+    means: dict[Method, list[float]] = {}
+    methods = {name: results.methods[name].bare if bare else results.methods[name] for name in names}
+    for name, method in methods.items():
+        means.setdefault(method, []).extend(results.values(name, key))
+    if len(means) <= MANY:
+        return list(names), ""
+    scored = [method for method, scores in means.items() if scores]
+    best = sorted(scored, key=lambda method: -float(np.mean(means[method])))[:BEST]
+    return [name for name in names if methods[name] in best], " " + say("only", number=len(best))

@@ -1,12 +1,7 @@
-"""How names are written for a reader: metrics, score keys, parts, values, noise models and toplines.
+"""How names are written for a reader, and the report's sentences: those of a module are in the YAML file of its name.
 
-The sentences of the report: those of a module are in the YAML file of its name beside it.
-
-    say = Texts(__file__)
-    say("best_sets", over="seeds")
-
-`best_sets` is a text of the file with the placeholder `{over}`. Texts are whole sentences; whether one is said, and
-what is filled in, is the module's to decide. Headings, labels and what is no sentence stay in the module.
+say = Texts(__file__)
+say("best_sets", over="seeds")  # the text `best_sets` with its placeholder `{over}` filled
 """
 
 from __future__ import annotations
@@ -93,12 +88,7 @@ def level_label(noise: str, rate: float, own: bool) -> str:
 
 
 def noise_axis(noise: str, own: bool = False) -> str:
-    """What the rate of a noise model is a share of.
-
-    Parameters
-    ----------
-    own : whether the labels are a user's own, of which some may be wrong at rate 0.
-    """
+    """What the rate of a noise model is a share of."""
     if is_topline(noise):
         return "share of training samples left out"
     return f"share of training labels that {'was made wrong' if own and makes_noise(noise) else 'are wrong'}"
@@ -121,12 +111,7 @@ class Texts:
         return yaml.safe_load(self.file.read_text(encoding="utf-8"))
 
     def __call__(self, name: str, /, **values: object) -> str:
-        """A text with its placeholders filled.
-
-        Raises
-        ------
-        KeyError : a name that the file does not have, or a placeholder without a value.
-        """
+        """A text with its placeholders filled."""
         return self.named[name].format(**values)
 
 

@@ -1,9 +1,4 @@
-"""Read a study's results: what a sweep wrote here, else its snapshot.
-
-The study that results are of: as it ran, with today's title, comparisons and report.
-
-Its file may have changed since. What has not run is not shown, and what the file no longer has is left out.
-"""
+"""Read a study's results, here or of its snapshot: as it ran, with today's title, comparisons and report."""
 
 from __future__ import annotations
 
@@ -26,13 +21,7 @@ say = Texts(__file__)
 
 
 def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, str]:
-    """The study that these trials are of, its trials, and what has changed since, in sentences.
-
-    Parameters
-    ----------
-    trials : with the study as it ran (`dml.config.loading`). Without, as earlier versions wrote them, today's study is
-        taken.
-    """
+    """The study that these trials are of, its trials, and what has changed since, in sentences."""
     text = trials.attrs.get(ATTRIBUTE)
     if text is None:
         return today, trials, ""
@@ -78,12 +67,6 @@ def load(
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
     The results say what ran (`as_it_ran`); `study` says what their page is about.
-
-    Parameters
-    ----------
-    folder : contains `trials.parquet` and `summary.json`.
-    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
-    snapshot : read if the folder has no trials.
     """
     path = folder / "trials.parquet"
     if snapshot is not None and snapshot.exists:

@@ -66,13 +66,7 @@ def further(cell: Cell) -> dict[str, Any]:
 
 
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
-    """The method of a cell.
-
-    Parameters
-    ----------
-    labels : of the settings that vary, as `setting_labels` returns them.
-    shared : settings that all variants of the cell's loss have.
-    """
+    """The method of a cell."""
     own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
     if own:

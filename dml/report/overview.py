@@ -30,13 +30,7 @@ FIGURES = Path("figures/results")  # below docs: the key figure of each study
 
 
 def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
-    """The page as Markdown, of studies that are published.
-
-    Parameters
-    ----------
-    snapshots : their folder.
-    files : the folder of study files, which the file of cases is beside.
-    """
+    """The page as Markdown, of studies that are published."""
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
     entries = claim_entries([verdict for results in loaded for verdict in results.verdicts], theory_sections())

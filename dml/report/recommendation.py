@@ -6,7 +6,7 @@ The winner is chosen and compared as in the report's table of winners, so at a m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,22 +16,17 @@ from dml.config.for_use import explained, makes_noise
 from dml.counting import counted
 from dml.losses import closed_form_of
 from dml.report.analysis.flags import RISING, doubts
-from dml.report.analysis.intervals import covers_of, of_score, summary_of, with_estimate
+from dml.report.analysis.intervals import covers_of, summary_at
 from dml.report.analysis.paired import compared
 from dml.report.analysis.selection import (
     ON_TEST,
     ON_VALIDATION,
-    AskedLabels,
-    Mix,
-    asked_labels,
+    Labels,
     best_of,
     dataset_of,
-    methods_at,
-    mixed,
-    mixes_at,
+    labels_of,
     score_of,
     validations,
-    validations_at,
 )
 from dml.report.analysis.untrained import gain_over, untrained
 from dml.report.labels import Texts, metric_label, metric_of, readable, score_label
@@ -77,7 +72,7 @@ class Recommendation:
     noise: str
     rate: float | None  # the share of wrong labels; None: that of labels as given, which nobody knows
     labels: str  # `with labels as given`, `at 10% wrong labels`
-    measured: Mapping[float, float]  # how much each of the study's rates counts
+    level: float  # the rate of the study's noise level
     score: str  # its key
     methods: tuple[Rival, ...]  # the winner first, then by their mean
     settings: Mapping[str, Any]  # of the winner, by dotted names
@@ -99,7 +94,7 @@ class Recommendation:
 
     def content(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {**asdict(self), "measured": {f"{rate:g}": share for rate, share in self.measured.items()}}
+        return asdict(self)
 
 
 def recommend(
@@ -114,50 +109,37 @@ def recommend(
 
     Parameters
     ----------
-    rate : the share of wrong labels, measured or not (see `dml.report.analysis.selection`); None: labels as given.
+    rate : the share of wrong labels, for the nearest measured one; None: labels as given.
     dataset : its name in the study; None: the only one.
     noise : a noise of the study, no topline, or a level (`uniform-0.2`); None: labels as given, or with a rate the only
         noise.
     score : a metric, or the key of a score; None: the study's objective.
     wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
-
-    Raises
-    ------
-    ValueError : a rate outside 0 to 1, no results, or a name that is unknown or must be chosen; with the choices.
     """
     if rate is not None and not (math.isfinite(rate) and 0 <= rate < 1):
         near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
         raise ValueError(f"rate: expected a share of wrong labels, at least 0 and below 1, got {rate:g}{near}")
     dataset = dataset_of(results, dataset)
     key = score_of(results, dataset, score)
-    asked = asked_labels(results, dataset, noise, rate, wrong, key)
-    noise, counting = asked.noise, asked.counting
-    mixes = mixes_at(results, dataset, noise, counting, key)
-    choosing = validations_at(results, dataset, noise, counting, list(mixes))
-    methods = _rivals(results, key, mixes, choosing)
-    if not methods:
-        raise ValueError(
-            f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
-            f"which count {asked.text}. Choices: {_listed(list(asked.totals))}"
-        )
-    first = methods[0].cell
-    said = _outcome(results, dataset, noise, counting, key, mixes[first], first)
-    notes = (*_notes(results, dataset, asked, methods, choosing is not None), said.text)
-    settings = settings_of(results, methods[0].cell)
+    labels = labels_of(results, dataset, noise, rate, wrong, key)
+    names = results.rivals(dataset, *labels.level)
+    methods = _rivals(results, key, names)
+    best = methods[0].cell
+    said = _outcome(results, best, key)
     return Recommendation(
         results.study.name,
         dataset,
-        noise,
-        asked.rate,
-        asked.text,
-        counting,
+        labels.level.noise,
+        labels.rate,
+        labels.text,
+        labels.level.rate,
         key,
         tuple(methods),
-        settings,
-        tuple(notes),
+        settings_of(results, best),
+        (*_notes(results, labels, methods, len(names) - len(methods)), said.text),
         mark(results.study),
         results.study.block,
-        covers_of(results, key, methods[0].cell),
+        covers_of(results, key, best),
         said.free,
     )
 
@@ -183,35 +165,28 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     return {**chosen, **flat, **own.grid_point, **found}
 
 
-def _rivals(
-    results: Results, key: str, mixes: Mapping[str, Mix], validation: Mapping[str, float] | None
-) -> list[Rival]:
-    rows = compared(results, key, mixes, validation)
-    if not rows:
-        return []
-    first = rows[0]
-    winner = {"other": first["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
-    found = []
+def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
+    rows = compared(results, key, cells)
+    winner = {"other": rows[0]["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
+    rivals = []
     for row in [winner, *(row for row in rows if row["other"])]:
-        name = row["other"]
-        own = summary_of(mixed(results, mixes[name], key), "own", overlap=results.overlap)
-        own = with_estimate(own, of_score(results, key, mixes[name]), "own ")
-        found.append(
+        name, score = row["other"], summary_at(results, row["other"], key, "s")
+        rivals.append(
             Rival(
                 results.methods[name].label,
                 name,
-                BEST if name == first["winner"] else _verdict(row["p adjusted"], row["difference"]),
-                own["own mean"],
-                _known(own["own low"]),
-                _known(own["own high"]),
-                own["own n"],
+                BEST if row is winner else _verdict(row["p adjusted"], row["difference"]),
+                score["s mean"],
+                _known(score["s low"]),
+                _known(score["s high"]),
+                score["s n"],
                 row["difference"],
                 _known(row["low"]),
                 _known(row["high"]),
                 _known(row["p adjusted"]),
             )
         )
-    return found
+    return rivals
 
 
 def _verdict(p: float, behind: float) -> str:
@@ -224,25 +199,21 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _notes(results: Results, dataset: str, asked: AskedLabels, methods: list[Rival], validated: bool) -> list[str]:
+def _notes(results: Results, labels: Labels, methods: list[Rival], lacking: int) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
-    tuning, counting, rate = EXPLAINED[mark(results.study)], asked.counting, asked.rate
-    found, nearest = [text for text in (tuning, results.origin) if text], asked.totals[next(iter(counting))]
-    if rate is not None and len(counting) > 1:
-        weights = (f"{rate_text(asked.totals[own])} ({share:.0%})" for own, share in sorted(counting.items()))
-        found.append(say("interpolated", rate=rate_text(rate), weights=" and ".join(weights)))
-        if results.study.search.tunes:
-            found.append(say("nearest", rate=rate_text(nearest)))
-    elif rate is not None and not math.isclose(nearest, rate, abs_tol=1e-6):
-        found.append(say("beyond", rate=rate_text(rate), nearest=rate_text(nearest)))
-    names = methods_at(results, dataset, asked.noise, counting)
-    lacking = len(names) - len(methods)
+    found = [text for text in (EXPLAINED[mark(results.study)], results.origin) if text]
+    measured = labels.level.rate
+    if (
+        labels.rate is not None
+        and labels.text.startswith("at ")
+        and not math.isclose(measured, labels.rate, abs_tol=1e-6)
+    ):
+        found.append(say("nearest", rate=rate_text(labels.rate), nearest=rate_text(measured)))
     if lacking:
-        found.append(say("left_out", lacking=counted(lacking, "method"), methods=len(names)))
-    if len(methods) > 1 and methods[0].seeds < 2:
-        found.append(say("one_seed"))
+        found.append(say("left_out", lacking=counted(lacking, "method"), methods=lacking + len(methods)))
     if len(methods) > 1:
-        found.append(ON_VALIDATION if validated else ON_TEST)
+        found += [say("one_seed")] * (methods[0].seeds < 2)
+        found.append(ON_TEST if validations(results, [rival.cell for rival in methods]) is None else ON_VALIDATION)
     found += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
         found.append(say("splits"))
@@ -251,18 +222,6 @@ def _notes(results: Results, dataset: str, asked: AskedLabels, methods: list[Riv
         who = rising[0] if len(rising) == 1 else f"{len(rising)} of {counted(len(methods), 'method')}"
         found.append(say("rising", methods=who))
     return found
-
-
-def _outcome(
-    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Mix, cell: str
-) -> Outcome:
-    """`outcome` of the winner, whose scores are a mix, at the labels that were asked for."""
-    own = untrained(results, dataset, noise, counting, key)
-    gains = {}
-    if own is not None:
-        gains[metric_label(metric_of(key))] = gain_over(results, mixed(results, winner, key), own, winner, key)[0]
-    label = own.label if own else ""
-    return outcome(results.study.name, results.methods[cell].label, label, gains, trains(results, cell))
 
 
 @dataclass(frozen=True)
@@ -279,14 +238,7 @@ class Outcome:
 
 
 def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary], trains: bool = True) -> Outcome:
-    """The verdict on a study's best method: by how much it is above what is free, and how sure that is.
-
-    Parameters
-    ----------
-    baseline : the best score without training, in words; unused without `gains`.
-    gains : in points, by metric, the objective first; empty: nothing was scored without training.
-    trains : False: the best method is a closed form, or its best step is 0.
-    """
+    """The verdict on a study's best method: by how much it is above what is free, and how sure that is."""
     refit, free = f"dml refit {study}", f"dml refit {study}{FREE}"
     numbers = ", ".join(f"{metric} {points(gain)}" for metric, gain in gains.items())
     if not trains:
@@ -300,9 +252,7 @@ def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary]
         return Outcome(say("outcome_one_seed", method=method, baseline=baseline, points=numbers), refit)
     if gain.low > 0:
         return Outcome(say("outcome_above", method=method, baseline=baseline, metric=metric, points=numbers), refit)
-    return Outcome(
-        say("outcome_undecided", method=method, baseline=baseline, metric=metric, points=numbers, study=study), free
-    )
+    return Outcome(say("outcome_undecided", method=method, baseline=baseline, metric=metric, points=numbers), free)
 
 
 def outcome_of(results: Results) -> Outcome | None:
@@ -310,22 +260,24 @@ def outcome_of(results: Results) -> Outcome | None:
     if results.confirmed.empty or results.experiment or not results.conditions:
         return None
     dataset, noise = results.conditions[0]
-    rate = results.rates(dataset, noise)[0]
     key = results.objective(dataset)
-    names = [name for name in results.rivals(dataset, noise, rate) if len(results.values(name, key))]
+    names = [n for n in results.rivals(dataset, noise, results.rates(dataset, noise)[0]) if len(results.values(n, key))]
     means = {name: float(results.values(name, key).mean()) for name in names}
     if not means:
         return None
-    best = best_of(validations(results, means) or means)
     recall = str(ScoreKey.parse(key)._replace(metric="recall@1"))
-    gains, label = {}, ""
-    for one in dict.fromkeys((key, recall)):
-        own = untrained(results, dataset, noise, rate, one) if one in results.score_keys else None
+    return _outcome(results, best_of(validations(results, means) or means), key, recall)
+
+
+def _outcome(results: Results, cell: str, *keys: str) -> Outcome:
+    """`outcome` of a cell beside what is free at its labels, by some scores."""
+    at, gains, label = results.cells[cell], {}, ""
+    for key in dict.fromkeys(keys):
+        own = untrained(results, at.dataset, at.noise, at.rate, key) if key in results.score_keys else None
         if own is not None:
             label = label or own.label
-            gain, _ = gain_over(results, results.values(best, one), own, {best: 1.0}, one)
-            gains[metric_label(metric_of(one))] = gain
-    return outcome(results.study.name, results.methods[best].label, label, gains, trains(results, best))
+            gains[metric_label(metric_of(key))] = gain_over(results, cell, own, key)[0]
+    return outcome(results.study.name, results.methods[cell].label, label, gains, trains(results, cell))
 
 
 def trains(results: Results, cell: str) -> bool:
@@ -337,24 +289,15 @@ def trains(results: Results, cell: str) -> bool:
 
 
 def best_free(found: Recommendation, results: Results) -> Rival:
-    """The best of the methods that train nothing.
-
-    Raises
-    ------
-    ValueError : the study has none.
-    """
+    """The best of the methods that train nothing."""
     free = [rival for rival in found.methods if not trains(results, rival.cell)]
     if not free:
         raise ValueError(say("no_free", study=found.study))
     return max(free, key=lambda rival: rival.mean)
 
 
-def _listed(rates: list[float]) -> str:
-    return ", ".join(rate_text(rate) for rate in sorted(rates))
-
-
 def title(found: Recommendation) -> str:
     """`quickstart at 23% wrong labels (digits, uniform noise, not tuned): MAP@R, test classes, fine labels`."""
-    noise = f", {readable(found.noise)} noise" if any(found.measured) and makes_noise(found.noise) else ""
+    noise = f", {readable(found.noise)} noise" if found.level and makes_noise(found.noise) else ""
     place = f"{found.dataset}{noise}{after_comma(found.tuning)}"
     return f"{found.study} {found.labels} ({place}): {score_label(found.score)}"

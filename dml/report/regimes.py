@@ -49,12 +49,7 @@ COLUMNS = (
 
 
 def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
-    """One row per case of the file whose study is among these; None without any.
-
-    Raises
-    ------
-    ValueError : a row of one of these studies lacks `case`, `noise` or `rate`, or the study has no such noise rate.
-    """
+    """One row per case of the file whose study is among these; None without any."""
     known = {results.study.name: results for results in studies}
     asked = yaml.safe_load(file.read_text(encoding="utf-8")) if file and file.is_file() else None
     rows = [_row(known[row["study"]], row) for row in asked or () if row.get("study") in known]
@@ -77,12 +72,7 @@ def of_pretrained(studies: Sequence[Results]) -> Counter[str]:
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
-    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key.
-
-    Parameters
-    ----------
-    oracles : also of filters that are told the true rate of wrong labels.
-    """
+    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key."""
     for dataset, noise in () if results.experiment else results.conditions:
         sought = results.study.dataset(dataset).evaluate_on[0]  # also where coarser labels choose: `search.level`
         key = str(ScoreKey.parse(results.objective(dataset))._replace(level=sought, metric="recall@1"))
@@ -164,10 +154,7 @@ def _over(results: Results, gain: Gain) -> str:
 
 
 def _parts(baseline: Baseline) -> tuple[str, str, bool]:
-    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too.
-
-    Of several choices, the one that was made most often.
-    """
+    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too."""
     start, _, projected = baseline.label.partition(", ")
     first = projected.partition(" or ")[0]
     projection = first.removesuffix(", both views")

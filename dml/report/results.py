@@ -1,10 +1,4 @@
-"""A study's results: the record that every section of a study's page is made from.
-
-What the figures of kept embeddings are drawn from: small arrays that are computed here, or read from a snapshot.
-
-A figure takes its arrays from `FigureData.of`, by the figure's name, the trial's key and the set. So what a publication
-records is what the figure shows, and a clone draws the same figure without embeddings.
-"""
+"""A study's results: the record that every section of a study's page is made from, and the arrays of its figures."""
 
 from __future__ import annotations
 
@@ -296,10 +290,7 @@ class Results:
         return {}
 
     def _is_blind(self, key: str) -> bool:
-        """Whether a metric with its own number of clusters is the same in all trials of each dataset, of two or more.
-
-        With at least as many clusters as images, each image is its own cluster.
-        """
+        """Whether a metric with its own number of clusters is the same in all trials of each dataset."""
         name = metric_of(key)
         part = metrics.build(name) if name in self.study.evaluation.metrics else None
         if not isinstance(part, ClusteringMetric) or not part.own_clusters:

@@ -15,15 +15,13 @@ import pandas as pd
 from dml.config.for_use import for_use, mark
 from dml.counting import counted
 from dml.files import read_json
-from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import SHARE, summary_at, summary_of
 from dml.report.analysis.paired import kept
 from dml.report.analysis.selection import best_of, validation, validations
 from dml.report.labels import noise_label, readable
-from dml.report.methods import after_comma, further
+from dml.report.methods import further
 from dml.report.numbers import rate
-from dml.report.page.blocks import Column, Paragraph, Table
-from dml.report.page.markdown import markdown, plain
+from dml.report.page.markdown import plain
 from dml.report.results import Results, parsed
 from dml.tracking import FAILED, FINISHED, KILLED, RUNNING, Model, Picture, Run, parameters
 
@@ -36,13 +34,7 @@ ERROR_LENGTH = 4000  # characters
 
 
 def picture(results: Results, state: str = "finished") -> Picture:
-    """A study's runs: that of the study first, each cell's before those of its trials.
-
-    Parameters
-    ----------
-    results : may have trials with the status `running`.
-    state : of the sweep: `running`, `finished`, `interrupted` or `failed`.
-    """
+    """A study's runs: that of the study first, each cell's before those of its trials."""
     trials = results.trials[results.trials["cell"].isin(results.cells)]
     rows = {str(name): own for name, own in trials.groupby("cell", sort=False)}
     metrics = {name: _metrics(results, name, rows[name]) for name in results.cells if name in rows}
@@ -142,7 +134,8 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     tags = {f"dml.setting.{key}": value for key, value in parameters(settings).items()}
     tags |= {"dml.tuning": mark(study) or "tuned", "mlflow.source.name": "dml"}
     tags |= {name: commit for name in COMMIT if (commit := str(summary.get("git_commit", "")))}
-    tags["mlflow.note.content"] = _note(results, metrics)
+    counted_cells = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
+    tags["mlflow.note.content"] = f"**{plain(study.title)}**: {counted_cells}, {len(results.failures)} failed"
     names, first = list(results.cells), for_use(list(results.cells.values()))[:1]
     usable = {names[place]: metrics[names[place]] for group in first for place in group if names[place] in metrics}
     if winner := _winner(results, usable):
@@ -155,36 +148,9 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
 
 
 def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score.
-
-    Parameters
-    ----------
-    metrics : of cells whose scores compare.
-    """
+    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
     means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
     return best_of(validations(results, means) or means) if means else ""
-
-
-def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The description of the study's run, in Markdown: the best cell of each dataset and noise."""
-    counts = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
-    rows = []
-    for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
-        own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
-        if best := _winner(results, own):
-            mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
-            margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
-            said = after_comma(marks(results, best))
-            where, score = f"{dataset}, {noise} {share:g}{said}", f"{mean:.3f}{margin}"
-            rows.append({"where": where, "best": results.methods[best].label, "mean": score})
-    lead = f"**{plain(results.study.title)}**: {counts}, {len(results.failures)} failed"
-    columns = (
-        Column("where", "Dataset, noise"),
-        Column("best", "Best cell, by validation score"),
-        Column("mean", "Mean objective"),
-    )
-    best_cells = Table("best", "Best cells", "", columns, pd.DataFrame(rows), lead)
-    return markdown([best_cells if results.study.search.tunes else Paragraph(lead)])
 
 
 def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:
@@ -253,10 +219,10 @@ AUDIT_COUNTS = ("images", "classes", "suspects", "contradicting_duplicates", "lo
 
 def audits(folder: Path, study: str) -> list[Run]:
     """The run of the audit in a folder (`audit/<study>`); none if there is no audit."""
-    content, saved = read_json(folder / SUMMARY), read_json(folder / "audit.json")
-    if content is None or saved is None:
+    content = read_json(folder / SUMMARY)
+    if content is None:
         return []
-    params = {"dataset": content["dataset"], "representation": content["representation"], **saved["settings"]}
+    params = {"dataset": content["dataset"], "representation": content["representation"], **content["settings"]}
     settings = hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:16]
     files = [folder / "index.html", folder / SUMMARY, *sorted(folder.glob("*.csv"))]
     return [

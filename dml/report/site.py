@@ -1,8 +1,4 @@
-"""The report: one static site that opens from disk.
-
-Pages are kept in `store/report/pages` with a digest of what they are made from, so only those are made again whose
-results, study or code changed.
-"""
+"""The report: one static site that opens from disk. `store/report/pages` keeps pages by a digest of their inputs."""
 
 from __future__ import annotations
 
@@ -54,13 +50,7 @@ def is_made(folder: Path | None, digest: str) -> bool:
 
 
 def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Value]) -> Value:
-    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there.
-
-    Parameters
-    ----------
-    folder : None: nothing is kept. Else only the last digest is.
-    make : called with the folder for its files.
-    """
+    """What `make` returns, its files copied below `root`; both from `folder` if they are kept there."""
     if folder is None:
         return make(root)
     own = folder / digest
@@ -184,10 +174,6 @@ def build(
     out : its files are replaced by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are
         claims and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). Files
         of others stay. If an error is raised, nothing changes.
-
-    Raises
-    ------
-    ValueError : two studies share a name; `reference_values` names no row; a file of others is in the way in `out`.
     """
     sources = {source.name: source for source in (s if isinstance(s, Source) else Source.of(s) for s in studies)}
     if len(sources) < len(studies):

@@ -27,12 +27,7 @@ def is_logged(key: str) -> bool:
 
 
 def logged(results: Results, name: str, key: str, number: Number | None = None) -> pd.Series:
-    """A cell's logged numbers by block, as `Results.values`: shares in percent, all others as they are.
-
-    Parameters
-    ----------
-    number : what all that a trial logged says; None: the number of the key.
-    """
+    """A cell's logged numbers by block, as `Results.values`: shares in percent, all others as they are."""
     quantity = key.removeprefix(LOGGED)
     number = number or partial(_mean_number, quantity=quantity)
     rows = results.confirmed_of(name)

@@ -31,12 +31,7 @@ TRIALS, SUMMARY = "trials.parquet", "summary.json"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The published results of one study.
-
-    Parameters
-    ----------
-    path : its folder, named as the study.
-    """
+    """The published results of one study."""
 
     path: Path
 

@@ -1,9 +1,7 @@
-"""Publishing a finished study, and what changed since it was published before.
+"""Publishing a finished study: its trials as Parquet, rounded, with the study as it ran, and without names of machines.
 
-A study's trials as Parquet: what figures, tables and later sweeps need, rounded, and the study that they are of.
-
-The columns are those of the table that a sweep writes, without the names of machines. Keys are cut to 20 of their 64
-digits. Curves contain the objective only, and at most 20 points unless a search may compare them.
+Keys are cut to 20 of their 64 digits. Curves contain the objective only, and at most 20 points unless a search may
+compare them.
 """
 
 from __future__ import annotations
@@ -11,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dml import statistics
 from dml.config import Study, stops_at_best
 from dml.config.loading import ATTRIBUTE, record
 from dml.files import replacing, write_text
@@ -33,12 +31,7 @@ POINTS = 20  # of a curve
 
 
 def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
-    """The finished trials of a study's cells, in the order of the cells.
-
-    Parameters
-    ----------
-    trials : the content of `trials.parquet`.
-    """
+    """The finished trials of a study's cells, in the order of the cells."""
     scores = sorted(filter(ScoreKey.is_spelt, trials))
     used = [key for key in scores if trials[key].notna().any()]
     others = [column for column in trials if column not in (*scores, "host")]
@@ -129,20 +122,8 @@ PROVENANCE = (
 )
 
 
-def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.ndarray] | None = None) -> list[str]:
-    """Write a study's snapshot. Returns what changed against the one before, in sentences.
-
-    Parameters
-    ----------
-    results : contains `trials.parquet` and `summary.json`.
-    root : contains the snapshots of all studies.
-    arrays : what its figures of embeddings are drawn from, see `dml.snapshots.folder`.
-
-    Raises
-    ------
-    ValueError : a trial failed or is missing, the code was not committed when the study ran, the snapshot would be
-        larger than `LARGEST`, or its folder has other files.
-    """
+def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.ndarray] | None = None) -> None:
+    """Write a study's snapshot."""
     check_ran(study, results)
     snapshot = Snapshot(root / study.name)
     if not is_output(snapshot.path / TRIALS) and (found := sorted(snapshot.path.glob("[!.]*"))):
@@ -150,37 +131,31 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
-    rounded = rounded_trials(study, trials)
-    size = _trial_bytes(rounded)
     content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
-    described = json.dumps(content, indent=2) + "\n"
-    size += len(described.encode())
-    arrays = _fitting(arrays or {}, LARGEST - size)
-    _check_size(study, size, arrays)
-    before = snapshot.trials() if snapshot.exists else None
-    write_table(rounded, snapshot.path / TRIALS)
-    write_text(snapshot.path / SUMMARY, described)
-    figures.write_figures(snapshot.path, arrays or {})
-    return [] if before is None else changes(before, snapshot.trials())
+    arrays = arrays or {}
+    without = {name: array for name, array in arrays.items() if not name.startswith(CLASSES)}  # intervals cover seeds
+    with tempfile.TemporaryDirectory() as temporary:
+        fresh = Snapshot(Path(temporary))
+        write_table(rounded_trials(study, trials), fresh.path / TRIALS)
+        write_text(fresh.path / SUMMARY, json.dumps(content, indent=2) + "\n")
+        text = fresh.size
+        figures.write_figures(fresh.path, arrays)
+        if fresh.size > LARGEST:
+            figures.write_figures(fresh.path, without)
+        if fresh.size > LARGEST:
+            raise ValueError(
+                f"{study.name}: its snapshot would have {fresh.size:,} bytes ({text:,} of trials, the "
+                f"others of figures); at most {LARGEST:,} are allowed"
+            )
+        for name in (TRIALS, SUMMARY, figures.FIGURES):
+            (snapshot.path / name).unlink(missing_ok=True)
+        shutil.copytree(temporary, snapshot.path, dirs_exist_ok=True)
 
 
 def check_ran(study: Study, results: Path) -> None:
     """Raise a ValueError if a study has no results in the folder `results`."""
     if not (results / "trials.parquet").is_file():
         raise ValueError(f"{study.name} has not run here, so there is nothing to publish. Run it: dml run {study.name}")
-
-
-def changes(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
-    """One sentence per cell that is new or gone, or whose mean objective left its earlier 95% interval."""
-    old, new = _objectives(before), _objectives(after)
-    found = [f"new: {name}" for name in new if name not in old] + [f"gone: {name}" for name in old if name not in new]
-    for name in old.keys() & new.keys():
-        s, now = statistics.summary(old[name]), float(np.mean(new[name]))
-        inside = s.low <= now <= s.high if np.isfinite(s.low) else now == s.mean
-        if not inside:
-            interval = f", beyond the interval {s.low:.4f} to {s.high:.4f}" if np.isfinite(s.low) else ""
-            found.append(f"moved: {name}: {s.mean:.4f} -> {now:.4f}{interval}")
-    return sorted(found)
 
 
 def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> None:
@@ -203,39 +178,6 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
-
-
-def _fitting(arrays: Mapping[str, np.ndarray], limit: int) -> Mapping[str, np.ndarray]:
-    """Without the scores of classes if the arrays take more bytes: then published intervals cover seeds only."""
-    return arrays if _bytes(arrays) <= limit else {k: a for k, a in arrays.items() if not k.startswith(CLASSES)}
-
-
-def _bytes(arrays: Mapping[str, np.ndarray]) -> int:
-    return _written(lambda folder: figures.write_figures(folder, arrays))
-
-
-def _trial_bytes(trials: pd.DataFrame) -> int:
-    return _written(lambda folder: write_table(trials, folder / TRIALS))
-
-
-def _written(write: Callable[[Path], None]) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder))
-        return Snapshot(Path(folder)).size
-
-
-def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
-    drawn = _bytes(arrays)
-    if text + drawn > LARGEST:
-        raise ValueError(
-            f"{study.name}: its snapshot would have {text + drawn:,} bytes ({text:,} of trials, {drawn:,} of figures); "
-            f"at most {LARGEST:,} are allowed"
-        )
-
-
-def _objectives(trials: pd.DataFrame) -> dict[str, list[float]]:
-    done = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")]
-    return {str(name): list(rows["objective"]) for name, rows in done.groupby("cell", sort=False)}
 
 
 def _machine() -> str:

@@ -58,15 +58,6 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
     """Every image with a label that the study does not leave unused.
 
     Labels are those given where a dataset has both given and verified ones; no noise is added.
-
-    Parameters
-    ----------
-    dataset : its name in the study.
-    labels : a label file (`dml.noise.label_file`) in place of the dataset's labels.
-
-    Raises
-    ------
-    ValueError : the label file is missing or does not fit the images, or fewer than two classes are left.
     """
     section = study.dataset(dataset)
     index = packed.index
@@ -295,17 +286,6 @@ def champion_spec(
 
     A filter assumes the noise rate `rate`, unless the study sets or searches what it assumes; of an unknown rate the
     spec says `estimated`, as a trial's (`specs.with_rate`). Nothing is evaluated.
-
-    Parameters
-    ----------
-    settings : of a confirmed trial of the cell, by dotted names; of these, the searched ones and the step at which
-        training stops are taken.
-    rate : the share of the labels that are wrong; None: nobody knows it.
-    digests : of the data.
-
-    Raises
-    ------
-    ValueError : the study asks for a GPU that this machine lacks, or a file is missing.
     """
     searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
     seed = study.seeds[0]

@@ -1,8 +1,6 @@
 """What a study costs before it runs: cells, trials, hours.
 
-Seconds are those of similar trials in the store (the same images, network and batch). Where there are none, a few
-steps on random images are timed. Trials that the store or a snapshot already has cost nothing; they are found only
-after the study's data stages ran.
+Seconds are those of similar trials in the store (the same images, network and batch); else a few steps are timed.
 """
 
 from __future__ import annotations
@@ -24,13 +22,10 @@ from torch import Tensor
 from dml import files, models
 from dml.config import Study
 from dml.counting import counted
-from dml.data import DataError, sources, splits
+from dml.data import sources, splits
 from dml.data.packing import packed_id
-from dml.data.packing.decoding import CorruptImage, header
-from dml.data.packing.listing import MALFORMED
 from dml.data.packing.opening import VECTORS
 from dml.files import read_json
-from dml.protocols import VectorSource
 from dml.sweep.execution import cluster
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.inputs.vectors import stored_trainings
@@ -50,7 +45,8 @@ LONG = 3600.0  # seconds above which a study is called long
 AROUND = 60.0  # seconds of a run beside its trials (docs/benchmarks/commands.md)
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
 ENOUGH = 20  # steps, whose median is known well
-GUESSED = {"height": 64, "width": 64, "channels": 3}  # images that are not here yet
+GUESSED = {"height": 64, "width": 64, "channels": 3}  # images that are not packed yet
+VECTOR = 512  # numbers of a vector that is not packed yet
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR = (
@@ -119,15 +115,7 @@ def estimate(
     snapshot_outcomes: Mapping[str, Outcome] | None = None,
     seconds: float = 3.0,
 ) -> Estimate:
-    """Estimate what a study costs on this machine.
-
-    Parameters
-    ----------
-    root : of the outputs of its data stages (`data/<study>`); it need not exist yet.
-    store, results : of all studies.
-    snapshot_outcomes : outcomes that count as stored, see `TrialStore`.
-    seconds : to spend on timing, if the store has no similar trials.
-    """
+    """Estimate what a study costs on this machine."""
     cells = study.cells()
     seeds = len(study.seeds) * study.splits
     tuning = [tuning_trials(study, cell) * study.splits for cell in cells]
@@ -145,12 +133,7 @@ def estimate(
 
 
 def is_prepared(study: Study, root: Path) -> bool:
-    """Whether the data stages have written all labels and stored features that the study's trials train on.
-
-    Parameters
-    ----------
-    root : of the outputs of the data stages (`data/<study>`).
-    """
+    """Whether the data stages have written all labels and stored features that the study's trials train on."""
     needed = [
         (splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
         for cell in study.cells()
@@ -189,37 +172,20 @@ def _stored(
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
-    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`.
-
-    Raises
-    ------
-    DataError : a source of vectors has other labels than vectors, or none.
-    """
+    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`."""
     dataset = study.dataset(name)
     source = sources.build(dataset.name, **dataset.settings)
     packed = (read_json(root / "pack.json") or {}).get(name)
     packed = packed or read_json(store / "packed" / packed_id(source, **dataset.packing) / "manifest.json")
     if packed is not None:
         return packed
-    raw = store / "raw" / dataset.raw
-    if isinstance(source, VectorSource):
-        source.download(raw, report=lambda line: None)  # its own checks: it fetches nothing
-        images, width = source.vectors(raw).shape
-        return {"images": images, "height": 1, "width": 1, "channels": width, "decode": VECTORS}
-    shape = getattr(source, "shape", None)
-    if shape is not None:
-        known = dict(zip(("height", "width", "channels"), shape, strict=True))
-    else:
-        try:
-            height, width, grey = header(next(iter(source.images(raw)))["image"])
-            known = {"height": height, "width": width, "channels": 1 if grey else 3}
-        except (DataError, CorruptImage, StopIteration, *MALFORMED):
-            known = dict(GUESSED)
-    if dataset.side is not None:
-        known |= {"height": dataset.side, "width": dataset.side}
+    side = dataset.side or GUESSED["height"]
+    known: dict[str, Any] = {**GUESSED, "height": side, "width": side}
+    if dataset.passes_on is not None:
+        known = {"height": 1, "width": 1, "channels": VECTOR, "decode": VECTORS}
     images = source.counts.get("all", {}).get("images")
     if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
-        images = sum(1 for _ in source.images(raw))
+        images = sum(1 for _ in source.images(store / "raw" / dataset.raw))
     return known if images is None else {**known, "images": images}
 
 
@@ -294,19 +260,7 @@ def _earlier(store: Path, kinds: Mapping[str, object]) -> tuple[dict[str, float]
 
 
 def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, threads: int = 1) -> tuple[float, float]:
-    """Seconds of a training step, and of embedding a view of an image, on random images. Downloads no weights.
-
-    Parameters
-    ----------
-    spec : the trial; it trains on `training.device`.
-    manifest : `height`, `width` and `channels` of the packed images.
-    seconds : to spend. A step that takes longer is timed once.
-    threads : of the CPU for one trial.
-
-    Raises
-    ------
-    ValueError : a part rejects its settings.
-    """
+    """Seconds of a training step, and of embedding a view of an image, on random images. Downloads no weights."""
     training = spec.training
     device, batch = torch.device(training.device), training.batch
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])

@@ -1,12 +1,7 @@
-"""Which trained models stay on disk. The tables of trials decide, so nothing else has to be recorded.
+"""Which trained models stay on disk: that of each cell's best seed, if one a cell takes at most 2 GiB, else that of
+each dataset's best cell by validation score, with labels as given if there are any.
 
-Of each study stays the model of each cell's best seed, by the objective on the first evaluated set, if one model a cell
-takes at most 2 GiB. This decides no score: a cell's scores are means over all seeds. Otherwise the model of the best
-cell of each dataset stays, by validation score, with labels as given; of a study without such labels
-(`dml.config.for_use`), of each dataset and noise level. Models that another study starts from stay too.
-
-A finished trial counts as done without its model. A sweep deletes models when it ends, but none of a storage, which
-other machines may use. A killed deletion is completed by the next one.
+Models that another study starts from stay too. A storage, which other machines may use, keeps all.
 """
 
 from __future__ import annotations
@@ -53,12 +48,7 @@ def best_model(trials: pd.DataFrame, store: TrialStore) -> str | None:
 
 
 def kept_models(trials: pd.DataFrame, store: TrialStore) -> set[str]:
-    """The keys of a study's trials whose models stay.
-
-    Parameters
-    ----------
-    trials : all of the study, as in `trials.parquet`.
-    """
+    """The keys of a study's trials whose models stay."""
     rows = _best_seeds(trials, store)
     sizes = [_size(store, key) for key in rows["key"]]
     cells = len(trials.drop_duplicates(_of_cell(trials)))
@@ -70,11 +60,6 @@ def dropped(store: TrialStore, results: Path, needed: Iterable[str] = ()) -> set
     """The keys of the trials whose models are here although no table keeps them.
 
     What an interrupted sweep has confirmed stays: it has not ended, so it has not chosen.
-
-    Parameters
-    ----------
-    results : the folder with the results of all studies.
-    needed : keys of trials that other studies start from.
     """
     named: set[str] = set()
     kept = set(needed)
@@ -91,14 +76,6 @@ def delete_dropped(store: TrialStore, results: Path, study: str, needed: Iterabl
     """Delete the models that no table keeps. Call it only while holding the lock of the study's sweep.
 
     Does nothing while another study's sweep runs in the same store: it has not chosen yet. Its own end deletes them.
-
-    Parameters
-    ----------
-    results, needed : as `dropped` takes them.
-
-    Returns
-    -------
-    The number of deleted models, and their bytes.
     """
     if any(is_locked(path) for path in store.root.glob("sweeps/*.lock") if path.stem != study):
         return 0, 0

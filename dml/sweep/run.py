@@ -30,7 +30,7 @@ from dml.files import replacing, write_text
 from dml.sweep.execution import cluster, rendezvous
 from dml.sweep.execution.cluster import Room
 from dml.sweep.execution.trial_run import TRAINER, find_trainer
-from dml.sweep.inputs.baselines import closed_form_scores, means, scores_by_split, untrained_scores
+from dml.sweep.inputs.baselines import closed_form_scores, untrained_scores
 from dml.sweep.inputs.checking import data_counts
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan.cells import Job
@@ -52,8 +52,7 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
     data = data_counts(plan.study, data_root)
     summary |= {"data": data} if data else {}
-    by_split = scores_by_split(plan, data_root)
-    untrained = means(by_split) if by_split else untrained_scores(plan, data_root)
+    untrained, by_split = untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
     summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
@@ -68,13 +67,7 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
 
 
 def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
-    """Delete the models that no table keeps, once the results are written.
-
-    Parameters
-    ----------
-    results : the folder with the results of all studies.
-    studies : the folder of all studies; None: no other study starts from a model.
-    """
+    """Delete the models that no table keeps, once the results are written."""
     name, store = plan.study.name, plan.store
     try:
         needed = needed_keys(studies_that_start(studies) if studies else [], InitFromFinder(results, store.root))
@@ -90,7 +83,7 @@ def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
 def print_unusable(name: str, plan: Plan) -> None:
     """Print which finished trials learned nothing, since no step had a tuple that costs something."""
     finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
-    found = [job for job, outcome in finished if _learned_nothing(outcome)]
+    found = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
     if found:
         cells = list(dict.fromkeys(job.cell.name for job in found))
         more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
@@ -100,10 +93,6 @@ def print_unusable(name: str, plan: Plan) -> None:
             file=sys.stderr,
             flush=True,
         )
-
-
-def _learned_nothing(outcome: Outcome) -> bool:
-    return any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)
 
 
 def print_retry(name: str, plan: Plan) -> None:
@@ -160,7 +149,9 @@ def run_study(
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
     if describe is None:
-        describe = _describe(data_root)
+        from dml.training.data import describe as describe_data
+
+        describe = partial(describe_data, data_root)
     with only_sweep(store, study.name):
         trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
         if trials.remote is not None:
@@ -201,12 +192,7 @@ def run_study(
 
 
 def _fetch_weights(study: Study) -> None:
-    """Download the weights that trials start from, once: what is missing is an error before the first trial.
-
-    Raises
-    ------
-    ValueError : they cannot be fetched.
-    """
+    """Download the weights that trials start from, once: what is missing is an error before the first trial."""
     fetched = set()
     for training in map(study.training_of, study.cells()):
         settings, part = training.backbone_settings, models.find(training.backbone)
@@ -223,12 +209,6 @@ def _copy_missing(plan: Plan) -> None:
     count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
     if count:
         print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
-
-
-def _describe(data_root: Path) -> Describe:
-    from dml.training.data import describe
-
-    return lambda *asked: describe(data_root, *asked)
 
 
 def _run_trials(
@@ -248,7 +228,7 @@ def _run_trials(
 
     room = Room(resources, workers)
     room.check()
-    progress.slots, progress.gpus = room, room.gpus
+    progress.slots = room
     # How many workers Ray Tune starts at the same time. By default they start one after another.
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}
@@ -261,7 +241,7 @@ def _run_trials(
     stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
-    watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
+    watch = Watch(searcher, stopper, progress.resumed, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):

@@ -57,7 +57,6 @@ class Run:
     metrics: Mapping[str, float] = field(default_factory=dict)
     curve: Sequence[tuple[int, Mapping[str, float]]] = ()  # (step, scores)
     files: Mapping[str, Path] = field(default_factory=dict)  # by their path among the artifacts
-    datasets: Mapping[str, str] = field(default_factory=dict)  # name -> digest
     model: Model | None = None
 
     @property

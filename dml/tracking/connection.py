@@ -10,16 +10,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
-
-from dml.discovery import suggestion
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
 
 EXPERIMENT = "dml"
-SERVER = "http://127.0.0.1:5000"  # of `mlflow ui`
 PAGE = 1000  # runs per request
 CONFLICT = re.compile(r"UniqueViolation|UNIQUE constraint|IntegrityError|Duplicate entry|InterfaceError")
 REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ENDPOINT_NOT_FOUND")
@@ -111,60 +107,6 @@ def quiet() -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-def ui_address(study: str, server: str | None = None, uri: str | None = None) -> str:
-    """The address of a study's cells in MLflow's UI, best first.
-
-    Parameters
-    ----------
-    study : its name.
-    server : the UI's address; None: MLflow's backend if it is a server, otherwise that of `mlflow ui`.
-    uri : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory.
-
-    Raises
-    ------
-    ValueError : the study has no run in MLflow; the message lists those that have one.
-    ConnectionError : as of `ui_addresses`.
-    """
-    found = ui_addresses(server, uri)
-    if study not in found:
-        choices = suggestion(study, found) if found else f": no study was tracked here yet (dml run {study})"
-        raise ValueError(f"study {study!r} has no run in MLflow at {uri or default_uri()}{choices}")
-    return found[study]
-
-
-def ui_addresses(server: str | None = None, uri: str | None = None) -> dict[str, str]:
-    """The address of `ui_address` for each study that was tracked, the latest first.
-
-    Raises
-    ------
-    ConnectionError : MLflow's backend does not answer, or refuses.
-    """
-    uri = uri or default_uri()
-    if is_missing(uri):
-        return {}
-    from mlflow.exceptions import MlflowException
-
-    try:
-        with quiet():
-            client = client_of(uri)
-            experiment = client.get_experiment_by_name(EXPERIMENT)
-            if experiment is None:
-                return {}
-            place = experiment.experiment_id
-            names = [run.data.tags["dml.study"] for run in runs_of(client, place, "tags.`dml.kind` = 'study'")]
-    except MlflowException as error:
-        raise ConnectionError(said(uri, error)) from error
-    base = (server or (uri if uri.startswith("http") else SERVER)).rstrip("/")
-    start = f"{base}/#/experiments/{place}/runs?"
-    return {name: start + urlencode(_cells_of(name), quote_via=quote) for name in dict.fromkeys(reversed(names))}
-
-
-def _cells_of(study: str) -> dict[str, str]:
-    """What MLflow's UI shows: a study's cells, the best first."""
-    search = f"tags.`dml.study` = '{study}' AND tags.`dml.kind` = 'cell'"
-    return {"searchFilter": search, "orderByKey": "metrics.`objective.mean`", "orderByAsc": "false"}
-
-
 SCHEMES = ("models:/", "runs:/")
 
 
@@ -174,17 +116,7 @@ def is_model_uri(text: str) -> bool:
 
 
 def model_folder(uri: str, tracking: str | None = None) -> Path:
-    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server.
-
-    Parameters
-    ----------
-    uri : of a model.
-    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`.
-
-    Raises
-    ------
-    ValueError : MLflow has no such model, or it is not one of dml.
-    """
+    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server."""
     import mlflow
 
     tracking = os.environ.get("MLFLOW_TRACKING_URI") or tracking

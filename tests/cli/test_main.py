@@ -1,4 +1,4 @@
-"""`dml` itself: its help, its exit codes, and how fast it starts."""
+"""`dml` itself: help, exit codes, how fast it starts; and which studies commands find."""
 
 import os
 import re
@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from dml.cli.main import app
+from dml.cli.project import Project, studies_of
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(typer.main.get_command(app).commands)
@@ -58,3 +59,42 @@ def test_help_starts_without_heavy_imports():
     before = os.times().children_user
     subprocess.run([sys.executable, "-m", "dml", "--help"], env=environment, capture_output=True, check=True)
     assert os.times().children_user - before < 1.0  # seconds of the processor: 0.2 on two cores
+
+
+def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():
+    found = studies_of(Project(ROOT), ["paper-eps", "quickstart", "eps-table1"])
+    assert found[-1] == "quickstart"
+    assert found.count("eps-table1") == 1
+    assert not [name for name in found if name.endswith(("-cub200", "-cars196"))]
+
+
+def test_a_study_may_be_named_by_its_file(project):
+    file = project / "pipelines/studies/tiny.yaml"
+    for name in ("tiny", "tiny.yaml", "pipelines/studies/tiny.yaml", str(file)):
+        assert studies_of(Project(project), [name, "tiny"]) == ["tiny"]
+    with pytest.raises(ValueError, match=r"tinny\.yaml: no such study or group; did you mean 'tiny'"):
+        studies_of(Project(project), ["../tinny.yaml"])
+
+
+def synced(programs):
+    return [command[-1] for command in programs if command[:3] == ("-m", "dml.pipeline", "sync")]
+
+
+def test_all_with_results_or_a_sweep_that_has_begun(dml, project, programs):
+    names = sorted(path.stem for path in (project / "pipelines/studies").glob("*.yaml"))
+    for folder in (f"results/{names[0]}", "results/gone", "store/sweeps/gone.live"):
+        (project / folder).mkdir(parents=True)
+        (project / folder / "trials.parquet").touch()
+    assert dml("sync").code == 0
+    assert synced(programs) == names[:1]
+
+
+@pytest.mark.parametrize("package", ["typer"])
+def test_without_the_extra_the_command_says_what_to_install(package):
+    code = f"import sys; sys.modules[{package!r}] = None; from dml.__main__ import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: the command line needs the package {package}, which is not installed here.")
+    assert 'pip install "noisy-dml[pipeline]"' in done.stderr
+    assert "Traceback" not in done.stderr

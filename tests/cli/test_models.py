@@ -43,17 +43,6 @@ def found(*arguments, **options):
     return find_model(*arguments, **options).parent.name
 
 
-def test_the_first_digits_of_a_key(project):
-    folder = trial(project, "abc123")
-    trial(project, "abc999", folder=False)
-    assert find_model("abc") == folder  # the other trial has no model
-    with pytest.raises(ValueError, match="only confirmed trials that finished have one"):
-        find_model("abc9")
-    trial(project, "abc777")
-    with pytest.raises(ValueError, match="2 trials begin with this: abc123, abc777; give more digits"):
-        find_model("abc")
-
-
 def test_a_study_is_its_best_cell_by_validation_and_that_cells_best_seed(project):
     folders = {key: trial(project, key) for key in ("a0", "a1", "b0", "b1")}
     rows = [("t0", "a", "tune", 0, "finished", 0.7), ("t1", "b", "tune", 0, "finished", 0.6)]

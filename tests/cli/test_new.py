@@ -1,6 +1,5 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
-import re
 import shutil
 from dataclasses import replace
 
@@ -174,7 +173,6 @@ def test_a_study_of_vectors_fits_them(dml, project, texts, words):
     done = dml("new", "texts", *(texts / word if "." in word else word for word in words))
     assert done.code == 0, done.err
     assert "300 vectors of 10 classes" in done.out
-    assert re.search(r"an audit by your vectors: some [0-9.]+% of the labels look wrong", done.out)
     study = load_study(project / "pipelines/studies/texts.yaml")
     dataset, batch = study.datasets[0], study.training.batch
     assert (dataset.name, dataset.settings["columns"]) == ("features", {"fine": "label", "path": "text"})

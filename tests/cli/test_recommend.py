@@ -19,7 +19,7 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
             write_json(swept / "audit/tiny/summary.json", audit)
         done = dml("recommend", NAME, "--json", "best.json")
         content = json.loads((swept / "best.json").read_text())
-        assert (content["measured"], content["methods"][0]["cell"]) == ({"0": 1.0}, BEST)
+        assert (content["level"], content["methods"][0]["cell"]) == (0.0, BEST)
         assert content["rate"] == (None if audit is None else audit.get("review", {"rate": 0.3})["rate"])
         assert done.out.endswith("  dml refit tiny\n")
     dml("recommend", NAME, "--noise", "uniform-0.4", "--json", "best.json")

@@ -73,7 +73,7 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
     folder = folder_of(swept)
     card = json.loads((folder / CARD).read_text())
     assert card["dataset"]["images"] == len(packed.index) == 1797
-    assert card["recipe"]["measured"] == {"0": 0.75, "0.4": 0.25}
+    assert card["recipe"]["level"] == 0.0
     assert card["training"]["spec"]["training"]["steps"] == STEPS
     assert card["training"]["spec"]["miner"]["positives"] == "easy"
     assert not (folder.parent / "checkpoint").exists()
@@ -94,10 +94,10 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
     for number, image in enumerate(images):
         Image.fromarray(image[:, :, 0]).save(tmp_path / f"photos/{number}.png")
     expected = by_hand(folder, images)
-    for model in ("models:/tiny@champion", folder, folder.parent):
-        done = dml("embed", model, tmp_path / "photos", "-o", tmp_path / "v.npy")
+    for number, model in enumerate(("models:/tiny@champion", folder, folder.parent)):
+        done = dml("embed", model, tmp_path / "photos", "-o", tmp_path / f"{number}.npy")
         assert done.code == 0, done.err
-        np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-5)
+        np.testing.assert_allclose(np.load(tmp_path / f"{number}.npy"), expected, atol=1e-5)
     mlflow.set_tracking_uri(uri)
     served = mlflow.pyfunc.load_model("models:/tiny@champion")
     np.testing.assert_allclose(served.predict(images), expected, atol=1e-5)
@@ -122,7 +122,7 @@ def test_without_a_rate_the_winner_is_that_of_labels_as_given(dml, swept, packed
     assert dml("refit", NAME).code == 0
     card = json.loads((folder_of(swept) / CARD).read_text())
     assert card["training"]["spec"]["miner"]["positives"] == "easy"
-    assert (card["recipe"]["measured"], card["recipe"]["rate"]) == ({"0": 1.0}, 0.3)
+    assert (card["recipe"]["level"], card["recipe"]["rate"]) == (0.0, 0.3)
 
 
 def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packed, monkeypatch, untracked):

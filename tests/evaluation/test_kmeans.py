@@ -5,9 +5,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from dml.evaluation import Vectors, _search
-from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import kmeans
-from dml.evaluation.metrics.scores import F1
+from dml.evaluation.metrics.scores import F1, contingency
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 

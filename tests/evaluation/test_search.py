@@ -6,7 +6,7 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from dml.evaluation import augmented
-from dml.evaluation.clustering import contingency, mutual_information
+from dml.evaluation.metrics.scores import contingency, mutual_information
 
 
 @pytest.mark.parametrize("seed", range(3))

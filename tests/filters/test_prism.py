@@ -6,7 +6,7 @@ import torch
 from scipy.special import ive
 
 from dml.filters import Prism, PrismVmf
-from dml.filters.prism_vmf import log_bessel
+from dml.filters.memories import log_bessel
 
 SETTINGS = [
     {"rate": 0.3, "memory": 60, "window": 4, "warm_up": 0},

@@ -93,7 +93,7 @@ def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, kee
     return EvaluationSection(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
 
 
-def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
+def plane_study(name: str = "eps-planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
     dataset = DatasetSection(name="mnist", train_on="coarse")
     reference_values = [

@@ -50,14 +50,14 @@ def test_tables_have_a_column_for_each_setting(results):
     assert set(table.frame["loss.bins"]) == {"", "11", "51"}
 
 
-def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
-    figure = _figure(results, "training.batch")
-    assert [axes.get_title() for axes in figure.axes[:3]] == ["no bins", "bins 11", "bins 51"]
-    for axes in figure.axes[:3]:
-        assert axes.get_xscale() == "log"
-        lines = [line for line in axes.lines if len(line.get_xdata())]
-        assert len(lines) == 2
-        for line in lines:
-            np.testing.assert_array_equal(line.get_xdata(), [4, 8, 16])
-            np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
+def test_a_figure_has_a_line_for_each_method_and_other_setting(results):
+    (axes,) = _figure(results, "training.batch").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["4", "8", "16"]
+    assert axes.get_xlabel() == "per class"
+    lines = {line.get_label(): line for line in axes.lines}
+    assert len(lines) == 6
+    assert {"triplet, random positives", "histogram, easy positives, bins 51"} <= set(lines)
+    for line in lines.values():
+        np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2])
+        np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
     assert _figure(results, "loss.bins", "test/fine/nmi") is None

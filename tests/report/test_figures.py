@@ -47,8 +47,8 @@ def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
     for drawing in _drawings(loaded(synthetic.study())):
         lines = [line for axes in drawing.figure.axes for line in axes.lines]
         drawn = np.concatenate([np.asarray(data, float) for line in lines for data in line.get_data()])
-        (column,) = {"score mean", "effect", "score"} & set(drawing.data)
+        (column,) = {"score mean", "score"} & set(drawing.data)
         for value in drawing.data[column]:
             assert np.isclose(drawn, value, rtol=1e-9).any(), (drawing.name, value)
         seen.add(drawing.name.split("-")[0])
-    assert seen >= {"scores", "effects", "search", "curves"}
+    assert seen >= {"scores", "curves"}

@@ -8,8 +8,8 @@ import pytest
 from dml.report.assembly import figure_arrays
 from dml.report.loading import load
 from dml.report.results import FigureData
-from dml.report.sections.planes import Planes
 from dml.snapshots.folder import Snapshot, write_figures
+from papers.eps.sections.planes import Planes
 
 pytestmark = pytest.mark.slow
 

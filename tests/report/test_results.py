@@ -1,8 +1,14 @@
-"""What the report reads of a trial's folder."""
+"""How methods are told apart, and what the report reads of a trial."""
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 
+from dml.config import load_study
 from dml.report.methods import method_of, shared_settings
+from dml.report.results import Results
+from dml.report.sections._rows import identity, identity_columns
 from dml.types import Cell, Part
 
 
@@ -34,3 +40,19 @@ def test_more_clusters_than_images_are_no_score(synthetic, loaded, last, shown):
     results = loaded(synthetic.small(evaluation=synthetic.evaluation(["recall@1", "nmi+"], ["test"])), alter)
     assert ("test/fine/nmi+" in results.score_keys) is shown
     assert "test/fine/recall@1" in results.score_keys
+
+
+PEOPLE = Path(__file__).parents[1] / "studies" / "human-fine.yaml"
+
+
+def test_methods_tables_and_captions_name_the_filter():
+    results = Results(load_study(PEOPLE), pd.DataFrame())
+    plain, filtered = (
+        f"cifar100|given-0.365|triplet|easy+semihard_random{end}" for end in ("", "|filter=prism(memory=4000)")
+    )
+    assert results.varied == ["filter"]
+    assert results.methods[plain].label == "triplet, easy + semihard random"
+    assert results.methods[filtered].label == ("triplet, easy + semihard random; filter prism(memory=4000) (oracle)")
+    assert len(set(results.methods.values())) == 4
+    assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000) (oracle)"]
+    assert "Filter" in [column.label for column in identity_columns(results)]

@@ -44,7 +44,7 @@ def test_where_the_part_of_a_search_is_known():
     term = search_term(results, first, KEY)
     assert term.freedom == comparisons.TRIALS - 1
     assert covers(results) == SEARCHES
-    own = of_difference(results, KEY, {first: 1.0}, {second: 1.0})
+    own = of_difference(results, KEY, first, second)
     seeds = statistics.summary(results.values(first, KEY) - results.values(second, KEY))
     assert own.mean == pytest.approx(seeds.mean)
     variance = sum(search_term(results, cell, KEY).variance for cell in (first, second)) + seeds.std**2 / seeds.n
@@ -58,5 +58,5 @@ def test_where_the_part_of_a_search_is_known():
     assert search_term(replace(results, trials=late), first, KEY) == term, "a trial counts by its objective"
     untuned = replace(results, trials=results.trials[results.trials["phase"] == "confirm"])
     assert (search_term(untuned, first, KEY), covers(untuned)) == (None, SEEDS)
-    assert of_difference(untuned, KEY, {first: 1.0}, {second: 1.0}) is None, "Student's t over seeds"
+    assert of_difference(untuned, KEY, first, second) is None, "Student's t over seeds"
     assert search_term(results_of(folds=3, seeds=2), first, KEY) is None, "splits repeat searches"

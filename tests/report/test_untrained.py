@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from synthetic import KEY, only_confirmed, scoring
 
-from dml.report.analysis.untrained import untrained
 from dml.report.recommendation import outcome_of, recommend
 from dml.report.sections.untrained import Untrained, best_and_untrained
 
@@ -71,12 +70,6 @@ def test_projections_fitted_to_labels_count_at_their_own_noise(with_projections)
     assert frame.loc[0.0, "gain"] == pytest.approx(80 - 75)
     assert frame.loc[0.4, "gain"] == pytest.approx(61 - 70)
     assert frame.loc[0.0, "above"] == 1
-
-
-def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projections):
-    found = untrained(with_projections, "digits", "uniform", {0.0: 0.25, 0.4: 0.75}, KEY)
-    assert (found.name, found.score) == ("net, whitened", pytest.approx(0.25 * 75 + 0.75 * 70))
-    assert "frozen features, whitened" in recommend(with_projections, 0.3).notes[-1]
 
 
 @pytest.mark.parametrize(

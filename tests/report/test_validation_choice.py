@@ -10,7 +10,6 @@ from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.selection import ON_TEST, ON_VALIDATION
 from dml.report.analysis.untrained import gain_of_best
 from dml.report.recommendation import BETTER, recommend
-from dml.report.sections.precision import best_sets
 from dml.report.sections.winners import winners
 
 TEST = {"random": [0.90, 0.91, 0.89, 0.90], "easy": [0.80, 0.81, 0.79, 0.82], "all": [0.70, 0.72, 0.69, 0.71]}
@@ -42,10 +41,6 @@ def test_a_better_method_on_test_classes_is_not_the_winner(study, loaded):
     assert "easy" in found.winner.method
     assert found.methods[1].verdict == BETTER
     assert ON_VALIDATION in found.notes
-    best = best_sets(results).frame
-    assert best["size"].tolist() == [2], "it and the better one"
-    assert best["best"].iloc[0].endswith(" (better)")
-    assert best["behind"].isna().all()
 
 
 def test_without_validation_scores_the_page_says_that_test_classes_choose(study, loaded):

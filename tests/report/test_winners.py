@@ -7,6 +7,7 @@ from synthetic import only_confirmed, scoring
 
 from dml.report.analysis import paired
 from dml.report.sections.winners import every_pair, winners
+from dml.statistics import detectable
 
 
 @pytest.fixture
@@ -45,3 +46,12 @@ def test_the_winners_row(three):
     apart = 100 * (scores["easy"] - scores["all"])
     half = stats.t.ppf(0.975, 4) * apart.std(ddof=1) / np.sqrt(5)
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
+
+
+def test_the_lead_that_is_found_in_four_of_five_cases(three):
+    results, scores = three
+    values = 100 * np.array(list(scores.values()))
+    rest = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
+    spread = (2 * (rest**2).sum() / (2 * 4)) ** 0.5
+    assert paired.detectable(results) == pytest.approx(detectable(spread, 5, 0.05 / 2))
+    assert "is found with a chance of 80%" in winners(results).caption

@@ -92,7 +92,7 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
     assert study.tags["winner.loss.margin"] == str(plan.states[index].best(plan.study)[0].settings["loss.margin"])
     assert study.metrics["objective.mean"] == runs["cell"][index].metrics["objective.mean"]
     assert (study.metrics["cells"], study.metrics["trials"]) == (4, 20)
-    assert study.tags["mlflow.note.content"].count("\n| digits, uniform") == 2, "a line per noise rate"
+    assert study.tags["mlflow.note.content"].endswith("4 cells, 20 trials, 0 failed")
     assert found.study == "toys"
 
 

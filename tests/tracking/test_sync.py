@@ -11,7 +11,7 @@ from mlflow.protos.databricks_pb2 import INTERNAL_ERROR
 from tracked import CURVE, cell, picture, runs, state, trial
 
 from dml.tracking import RUNNING
-from dml.tracking.sync import Mirror, sync
+from dml.tracking.sync import sync
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def history(client, run):
 
 
 def test_a_study_contains_cells_and_a_cell_its_trials(uri):
-    assert sync(picture(datasets={"digits": "0123456789abcdef" * 4}), uri) == ""
+    assert sync(picture(), uri) == ""
     client, (parent,) = runs(uri, "study")
     (own,), trials = runs(uri, "cell")[1], runs(uri, "trial")[1]
     assert own.data.tags["mlflow.parentRunId"] == parent.info.run_id
@@ -33,7 +33,6 @@ def test_a_study_contains_cells_and_a_cell_its_trials(uri):
     assert (own.info.start_time, own.info.end_time) == (1_700_000_000_000, 1_700_000_010_000)
     assert own.data.params == {"loss": "triplet", "rate": "0.1", "loss.margin": "0.2"}
     assert own.data.metrics == {"objective.mean": 0.5, "test/fine/recall_at_1.mean": 0.5}
-    assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == [("0123456789abcdef" * 4)[:36]]
     found = client.get_metric_history(trials[0].info.run_id, SCORE)
     assert [(m.step, m.value, m.timestamp) for m in found] == [
         (5, 0.5, 1_700_000_005_000),
@@ -41,25 +40,20 @@ def test_a_study_contains_cells_and_a_cell_its_trials(uri):
     ]
 
 
-def test_a_second_sync_changes_nothing_and_asks_nothing(uri, monkeypatch):
-    """Neither one of another process nor one of the same."""
-    mirror = Mirror("study", uri)
-    assert mirror.sync(picture()) == 4
+def test_a_second_sync_changes_nothing(uri):
+    assert sync(picture(), uri) == ""
     before = state(uri)
-    assert Mirror("study", uri).sync(picture()) == 0
+    assert sync(picture(), uri) == ""
     assert state(uri) == before
-    monkeypatch.setattr(MlflowClient, "search_runs", lambda *given, **names: pytest.fail("it looked again"))
-    assert mirror.sync(picture()) == 0
 
 
 def test_a_running_trial_has_its_curve_so_far_and_then_all_of_it_once(uri):
     under_way = trial(0, status=RUNNING, curve=CURVE[:1], seconds=4.0)
-    mirror = Mirror("study", uri)
-    mirror.sync(picture(under_way, status=RUNNING))
+    sync(picture(under_way, status=RUNNING), uri)
     client, (run,) = runs(uri, "trial")
     assert (run.info.status, history(client, run)) == ("RUNNING", [(5, 0.5)])
-    for again in (mirror, Mirror("study", uri)):
-        again.sync(picture(trial(0)))
+    for _ in range(2):
+        sync(picture(trial(0)), uri)
         client, (run,) = runs(uri, "trial")
         assert (run.info.status, history(client, run)) == ("FINISHED", [(5, 0.5), (10, 0.75)])
     assert run.data.metrics["objective"] == 0.75
@@ -78,20 +72,18 @@ def test_a_new_score_counts_whatever_the_clock_says(uri, monkeypatch, seconds):
     """Of two values MLflow shows that with the later time, or the higher one of two at one time."""
     began = time.time()
     monkeypatch.setattr(time, "time", lambda: began)
-    mirror = Mirror("study", uri)
-    mirror.sync(picture(of_cell=cell(score=0.5)))
+    sync(picture(of_cell=cell(score=0.5)), uri)
     monkeypatch.setattr(time, "time", lambda: began + seconds)
-    for again, score in ((mirror, 0.25), (mirror, 0.125), (Mirror("study", uri), 0.0625)):
-        again.sync(picture(of_cell=cell(score=score)))
+    for score in (0.25, 0.125, 0.0625):
+        sync(picture(of_cell=cell(score=score)), uri)
         assert runs(uri, "cell")[1][0].data.metrics["objective.mean"] == score
 
 
 def test_other_best_settings_replace_the_run_and_keep_its_trials(uri):
     """MLflow cannot change a parameter."""
-    mirror = Mirror("study", uri)
-    mirror.sync(picture())
+    sync(picture(), uri)
     (old,) = runs(uri, "cell")[1]
-    mirror.sync(picture(of_cell=cell(margin=0.3)))
+    sync(picture(of_cell=cell(margin=0.3)), uri)
     (new,), trials = runs(uri, "cell")[1], runs(uri, "trial")[1]
     assert new.info.run_id != old.info.run_id
     assert new.data.params["loss.margin"] == "0.3"
@@ -111,7 +103,7 @@ def test_files_are_sent_once_a_table_also_as_text(uri, tmp_path, monkeypatch):
     monkeypatch.setattr(MlflowClient, "log_artifact", lambda *given: sent.append(given[-1]) or log(*given))
     for _ in range(2):
         assert sync(picture(files=named), uri) == ""
-    assert sent == ["report"], "only the page is new"
+    assert sent == [None, None, None, "report"], "the second time all of it is there"
     client, (run,) = runs(uri, "study")
     files = {file.path for file in client.list_artifacts(run.info.run_id)}
     assert files == {"trials.parquet", "trials.csv", "study.yaml", "report"}
@@ -143,8 +135,8 @@ def test_an_error_at_any_request_is_made_good_by_the_next_sync(uri, monkeypatch,
         return original(self, *given, **names)
 
     monkeypatch.setattr(MlflowClient, name, fails)
-    mirror, fail_at, problems = Mirror("study", uri), 1, 0
-    while problem := sync(wanted, mirror=mirror):
+    fail_at, problems = 1, 0
+    while problem := sync(wanted, uri):
         assert "the connection is lost" in problem
         problems, fail_at = problems + 1, count + 2  # the next sync's first request passes
     assert problems > 0
@@ -154,7 +146,6 @@ def test_an_error_at_any_request_is_made_good_by_the_next_sync(uri, monkeypatch,
     assert {run.info.status for run in runs(uri)[1]} == {"FINISHED"}
     lengths = {run.data.tags["dml.trial"][-1]: len(history(client, run)) for run in trials}
     assert lengths == {"0": 3, "1": 2}
-    assert Mirror("study", uri).sync(wanted) == 0
 
 
 def test_artifacts_that_cannot_be_stored_delay_no_run(uri, tmp_path, monkeypatch):
@@ -173,15 +164,3 @@ def test_artifacts_that_cannot_be_stored_delay_no_run(uri, tmp_path, monkeypatch
     monkeypatch.setattr(MlflowClient, "log_artifact", log)
     assert sync(wanted, uri) == ""
     assert [file.path for file in runs(uri)[0].list_artifacts(own.info.run_id)] == ["study.yaml"]
-    assert Mirror("study", uri).sync(wanted) == 0
-
-
-def test_a_run_that_two_syncs_created_at_one_moment_is_there_once(uri):
-    first, second = Mirror("study", uri), Mirror("study", uri)
-    first._known, second._known = first._look(), second._look()
-    first.sync(picture())
-    second.sync(picture())
-    assert len(runs(uri)[1]) == 8
-    assert sync(picture(), uri) == ""
-    assert len(runs(uri)[1]) == 4
-    assert Mirror("study", uri).sync(picture()) == 0

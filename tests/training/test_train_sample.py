@@ -1,9 +1,10 @@
-"""Which training images are evaluated, on datasets of several shapes."""
+"""Which training images are evaluated, and sets in which no query has a match."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dml.training.data import sample
+from dml.training.data import check_pairs, sample
 
 
 def sizes_of(sizes, most=10_000):
@@ -39,3 +40,25 @@ def test_the_sample_is_pinned():
     assert sample(np.arange(40), np.arange(40) // 4, 12).tolist() == [*range(16, 20), *range(28, 36)]
     large = sample(np.arange(800), np.arange(800) // 400, 202).reshape(2, 101)
     assert large[:, :3].tolist() == [[3, 5, 8], [405, 412, 413]]
+
+
+@pytest.mark.parametrize(
+    ("roles", "labels", "name", "paired"),
+    [
+        (["train", "train", "test", "test"], [0, 0, 1, 2], "test", False),
+        (["train", "train", "test", "test"], [0, 1, 2, 2], "test", True),
+        (["train", "seen", "seen"], [0, 0, 1], "seen", False),
+        (["train", "train", "test", "test"], [0, 1, 2, 2], "validation", False),
+        (["train", "query", "query", "gallery"], [0, 1, 1, 2], "test", False),
+        (["train", "query", "query", "gallery"], [0, 1, 2, 2], "test", True),
+    ],
+)
+def test_sets_in_which_a_query_has_a_match(roles, labels, name, paired):
+    rows = np.arange(len(roles))[::-1]  # a split's rows may be in any order
+    tune = ["validation" if role == "train" else "unused" for role in roles]
+    split = pd.DataFrame({"index": rows, "final": roles[::-1], "tune": tune[::-1]})
+    if paired:
+        assert check_pairs(split, np.array(labels), name, "birds") is None
+        return
+    with pytest.raises(ValueError, match=rf"^dataset 'birds': .* in the evaluation set '{name}' .* two images"):
+        check_pairs(split, np.array(labels), name, "birds")

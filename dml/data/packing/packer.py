@@ -45,18 +45,11 @@ def check_place(out: Path) -> None:
     """Raise a DataError if `out` exists and `pack` did not write it."""
     if not out.exists() and not out.is_symlink():
         return
-    if not out.is_dir():
-        raise DataError(f"{out}: {EXPECTED}, found a file, which is kept; choose another `out`")
-    found = sorted(path.name for path in out.iterdir())
-    strange = [name for name in found if name not in FILES]
-    if strange or (found and not _written_by_pack(out)):
-        shown = ", ".join((strange or found)[:3]) + (", ..." if len(strange) > 3 else "")
-        raise DataError(f"{out}: {EXPECTED}, found {shown}: nothing is deleted; choose another `out`")
-
-
-def _written_by_pack(folder: Path) -> bool:
-    contents = (files.read_json(folder / "manifest.json"), files.read_json(folder / "origin.json"))
-    return any(isinstance(c, dict) and key in c for c, key in zip(contents, ("packing", "files"), strict=True))
+    names = {path.name for path in out.iterdir()} if out.is_dir() else {"a file"}
+    contents = (files.read_json(out / "manifest.json"), files.read_json(out / "origin.json")) if out.is_dir() else ()
+    ours = any(isinstance(c, dict) and key in c for c, key in zip(contents, ("packing", "files"), strict=False))
+    if names - set(FILES) or (names and not ours):
+        raise DataError(f"{out}: {EXPECTED}, found {', '.join(sorted(names)[:3])}: nothing is deleted; choose another")
 
 
 @contextmanager
@@ -224,24 +217,18 @@ def pack(
     workers: int | None = None,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Pack a source's images into the folder `out`, unless it already contains the complete result.
+    """Pack a source's images into the folder `out` unless it has the complete result. Returns the manifest.
 
     Parameters
     ----------
-    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`
-        and `on_corrupt` have no effect.
+    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize` and
+        `on_corrupt` have no effect.
     resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
         images must share.
-    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest. A
-        missing file is an error with both, unless the source accepts a part of its dataset (`complete` is False).
+    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest
+        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset (`complete`
+        is False).
     workers : threads; None: one per core. The result does not depend on it.
-
-    Returns
-    -------
-    The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
-    width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it);
-    if there are any, copies (rows of images with the same packed pixels) and lost_classes
-    (what to say of classes without an image that can be decoded).
 
     Raises
     ------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dml.data.raw.archives import extract
-from dml.data.raw.download import Archive, checksum, fetch
+from dml.data.raw.download import Archive, checksum, extract, fetch
 from dml.data.raw.walking import (
     ImageFiles,
     check_text,

@@ -1,20 +1,13 @@
 """CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009).
 
 Fine is the kind, coarse the group. None of the four papers uses this dataset; the split follows MNIST's in the EPS
-paper. Half of the classes train, with their images of the training part. Their images of the test part are `seen`, the
-other classes' images of the test part are `test`, and all other images are unused. The training half is the first 50
-kinds (`disjoint="fine"`: both halves share the groups, so a model can train on groups and be evaluated on unseen kinds)
-or the kinds of the first 10 groups (`disjoint="coarse"`). With `held_out="images"` all classes train, with their images
-of the training part, and the test part is `seen`.
-
-`given` names a file with the labels that people gave to the training part (CIFAR-100N, Wei et al., ICLR 2022), which
-`cifar100.py` describes.
+paper. Half of the classes train, with their images of the training part; their images of the test part are `seen`, the
+other classes' images of the test part are `test`, all others unused. The training half is the first 50 kinds
+(`disjoint="fine"`: both halves share the groups) or the kinds of the first 10 groups (`disjoint="coarse"`). With
+`held_out="images"` all classes train, and the test part is `seen`. `given` names the labels that people gave to the
+training part: CIFAR-100N (Wei et al., "Learning with noisy labels revisited", ICLR 2022).
 
 URL and MD5 sum: torchvision.datasets.CIFAR100.
-
-Labels as they were given, beside the dataset's own: the CSV of CIFAR-100N.
-
-Wei et al., "Learning with noisy labels revisited: a study using real-world human annotations", ICLR 2022.
 """
 
 from __future__ import annotations

@@ -96,8 +96,6 @@ class Cuhk03(SourceDefaults):
     The authors give out the archive on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5:
     public loaders. The numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
 
-    Persons, RGB, of many sizes.
-
     Parameters
     ----------
     boxes : `labeled` (drawn by hand) or `detected`.

@@ -1,29 +1,13 @@
 """What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
 
 - Not tuned: see `dml.report.methods`. A claim about fixed settings needs no tuning.
-- Still rising: the mean curve of a cell's confirmed trials rises at its end (`rising`). A trial that ends before all
-  its steps (`search.stop`) goes on as its tuning trial did, which took them all. Where trials were evaluated once, the
-  tuning trials that were chosen say it, by their validation classes.
-- Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
-  what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
-  images have no such score, the held-out images of the training classes count, else the test images, and the text says
-  which. A claim compares embeddings of one length, so the best without training has that length too, where one is
-  known: two dimensions need not hold what 784 pixels do.
+- Still rising: over the last fifth of the steps, the least-squares line of the mean curve of a cell's confirmed trials
+  rises by more than 2% of the score at the end, and by more than twice the standard error that the curve's own noise
+  (its falls in the second half) gives that line. A trial that ends early goes on as its tuning trial did.
+- Below the baseline: a cell finds its own training classes (R@1, on the first of `SIDES` that has scores) worse than
+  the best of what needs no training, of the embedding's length where one is known.
 
 What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
-
-Whether a learning curve still rises when training ends: the one rule of all pages, marks and claims.
-
-- **Where**: over the last fifth of the steps, by the least-squares line through the scores there. Between evaluations
-  that are farther apart the curve is a straight line.
-- **How much**: by more than 2% of the score at the end, so a score of 10 and one of 90 are judged alike. A score that
-  grows as the logarithm of the steps and passes this would gain more than 6% of itself from twice the steps, which is
-  about as much as the methods of a study differ by.
-- **Surely**: by more than twice the standard error that the curve's own noise gives that line. The noise is how far
-  the curve falls between evaluations in the second half of its steps: one that only rises has none, bent or straight.
-  Of flat curves of 11 evaluations or more with noise of 1 to 5% of their score, 1 to 8% are said to rise.
-
-A curve with less than two evaluations in the second half of its steps tells nothing.
 """
 
 from __future__ import annotations

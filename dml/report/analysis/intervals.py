@@ -1,25 +1,13 @@
 """Which interval is shown, and what it covers: the one place that decides it.
 
-- Several class splits: Student's t over splits, `Results.values`, with the corrected variance of folds that share
-  training classes (`Results.overlap`). It covers splits, searches, seeds and classes.
-- One split, whose trials all left each class's scores: seeds and classes together (`class_terms`).
+- Several class splits: Student's t over splits, with the corrected variance of folds that share training classes
+  (`Results.overlap`). It covers splits, searches, seeds and classes.
+- One split whose trials all left each class's scores: seeds and classes together. The variance of classes is that of a
+  bootstrap of whole classes (Cameron, Gelbach and Miller 2008, section 3), by linearisation of a ratio of sums.
 - Otherwise: Student's t over seeds.
 
-With one split, the part of a tuned method's search is added (`search_terms`).
-
-Only scores of the study's objective have class scores. Queries of a class resemble each other, so classes count as
-wholes: their variance is that of a bootstrap that resamples classes with all their queries (Cameron, Gelbach and Miller
-2008, section 3), computed directly by linearisation, as of a ratio of sums over classes.
-
-How much a tuned method's score depends on its search, from the tuning trials that there are.
-
-Seeds repeat the setting that a search found, not the search. Another search of as many trials would have found another
-setting, a little better or worse. How much so is estimated by the bootstrap: trials are drawn with replacement, as
-many as there are, and the best of them is chosen, as the search chose (`statistics.resampled_best`). It costs no
-training. `benchmarks/comparisons.py` tests it where the truth is known.
-
-Trials count as independent; those of a sampler that learns are not quite. Over class splits nothing is added: each has
-a search of its own, which their spread contains.
+With one split, the part of a tuned method's search is added: how much the best of as many resampled tuning trials
+varies (`statistics.resampled_best`). `benchmarks/comparisons.py` tests it where the truth is known.
 """
 
 from __future__ import annotations
@@ -82,8 +70,7 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     Parameters
     ----------
     key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
-        that score tell how the search's objective does. Older results of `search: {stop: best}` have scores of the last
-        step, not of the best one: there the larger of both counts.
+        that score tell how the search's objective does.
     """
     if results.study.splits > 1:
         return None
@@ -94,10 +81,7 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
     objective = results.objective(results.cells[cell].dataset)
     own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
-    found = [statistics.resampled_best(choosing, choosing if own is None else own)]
-    if own is not None and not _at_the_best_step(tried, objective, choosing):
-        found.append(statistics.resampled_best(choosing, choosing))
-    return Term(max(found), len(tried) - 1.0)
+    return Term(statistics.resampled_best(choosing, choosing if own is None else own), len(tried) - 1.0)
 
 
 def _on_validation(key: str) -> str:
@@ -109,12 +93,6 @@ def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
     own = _on_validation(key)
     scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
     return scores if np.isfinite(scores).all() else None
-
-
-def _at_the_best_step(tried: pd.DataFrame, objective: str, choosing: np.ndarray) -> bool:
-    """Whether scores of trials are of the step that chose them: older results have those of the last step."""
-    own = _scores(tried, objective)
-    return own is None or bool(np.allclose(own, choosing, atol=1e-3))
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
@@ -143,11 +121,6 @@ FIGURE = "classes"  # of `FigureData`, which publishes what is kept
 def over(results: Results) -> str:
     """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
     return f"{results.study.block}s"
-
-
-def of_searches(results: Results) -> str:
-    """For captions of tests: ` and searches`, where their part is in them."""
-    return " and searches" if searches(results) else ""
 
 
 @once
@@ -211,25 +184,21 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
 def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
     """`summary_of` a cell's score, with the interval that `covers_of` names."""
     row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
-    return with_estimate(row, of_score(results, key, {name: 1.0}), f"{prefix} ")
+    return with_estimate(row, of_score(results, key, name), f"{prefix} ")
 
 
-def of_score(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
-    """`of_weights`, cut at the bounds of a score."""
-    found = of_weights(results, key, weights)
+def of_score(results: Results, key: str, cell: str) -> Estimate | None:
+    """A cell's mean score with `of_weights`' interval, cut at the bounds of a score."""
+    found = of_weights(results, key, {cell: 1.0})
     low, high = SCORE
     if found is None or not low <= found.mean <= high:
         return found
     return found._replace(low=max(found.low, low), high=min(found.high, high))
 
 
-def of_difference(
-    results: Results, key: str, first: Mapping[str, float], second: Mapping[str, float]
-) -> Estimate | None:
-    """The mean difference of two methods, paired by seed and class; None as in `of_weights`."""
-    return of_weights(
-        results, key, {name: first.get(name, 0.0) - second.get(name, 0.0) for name in {**first, **second}}
-    )
+def of_difference(results: Results, key: str, first: str, second: str) -> Estimate | None:
+    """The mean difference of two cells, paired by seed and class; None as in `of_weights`."""
+    return of_weights(results, key, {first: 1.0, second: -1.0})
 
 
 def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
@@ -269,13 +238,7 @@ def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> lis
 
 
 def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
-    """The variance of the mean over all queries, by a bootstrap of whole classes.
-
-    Parameters
-    ----------
-    means : (C,), of at least 2 classes, over seeds.
-    counts : (C,), queries of each class.
-    """
+    """The variance of the mean over all queries, by a bootstrap of whole classes."""
     values, queries = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     rest, classes = queries * (values - values @ queries / queries.sum()), values.size
     return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)

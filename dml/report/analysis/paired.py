@@ -1,26 +1,12 @@
 """Paired comparisons over seeds, corrected for several comparisons, or adjusted for the choice of a winner.
 
-Two cells of one dataset and noise rate are compared on the seeds that both finished: the mean difference, its 95%
-interval (Student's t) and the p of the paired t-test; over class splits with the corrected variance.
+The best of several equal methods always leads. So the p of a rival is adjusted: the chance that the best of as many
+equal methods would lead any other by at least as large a paired t, simulated with independent normal scores and a fixed
+seed. Step-down: a rival is compared only with the methods that have no larger t, the closed test (Marcus, Peritz and
+Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
 
-p-values of comparisons with the winner, adjusted for its choice by the same scores.
-
-The best of several equal methods always leads, so its paired t-tests find too much: with 27 equal methods and 8 seeds,
-Holm's correction over the 26 comparisons calls some method worse in a fifth of all studies, not in 5%.
-
-The adjusted p of a rival is the chance that the best of as many equal methods would lead any other by at least as large
-a paired t. It is simulated with independent normal scores and a fixed seed; what a seed does to all methods alike
-cancels in the differences. Step-down: a rival is compared only with the methods that have no larger t. This is the
-closed test (Marcus, Peritz and Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
-
-Limits: scores are taken as normal, with equal variances. In simulations, unequal ones (standard deviations from 0.01
-to 30) gave as many false findings or fewer, down to 0.5% of the studies. Strongly skewed scores were not simulated.
-
-What remains of a score under noise: its share of a reference, and the rate at which a tenth is lost.
-
-The reference of a noisy cell is its topline: the cell of the same method and rate that trains on the correctly labelled
-samples only (figure (d) of Le, Odobez: Theoretical guarantees of deep embedding losses under label noise). It separates
-"fewer good labels" from "bad labels". In a study without toplines, the reference is the cell at rate 0.
+What remains of a score under noise is its share of a reference: of the topline (figure (d) of Le, Odobez: Theoretical
+guarantees of deep embedding losses under label noise), or in a study without toplines of the cell at rate 0.
 """
 
 from __future__ import annotations
@@ -34,8 +20,8 @@ import pandas as pd
 from scipy import special
 
 from dml import statistics
-from dml.report.analysis.intervals import of_difference, of_score, summary_of, with_estimate
-from dml.report.analysis.selection import Mix, best_of, mixed, validations
+from dml.report.analysis.intervals import of_difference, of_score, search_terms, summary_of, with_estimate
+from dml.report.analysis.selection import best_of, validations
 from dml.report.labels import is_topline
 from dml.report.results import Results, once
 from dml.seeding import numpy_generator
@@ -64,10 +50,7 @@ def adjusted_p(p: Sequence[float], pairs: Sequence[int]) -> np.ndarray:
 
 
 def _chance(p: float, n: int, left: int, methods: int) -> float:
-    """That the best of `left` equal methods has a comparison with this p or a lower one.
-
-    At most p times the number of pairs, which is exact for two methods and finer than the simulation for small p.
-    """
+    """That the best of `left` equal methods has a comparison with this p or a lower one."""
     leads = _leads(methods, n)[left - 1]
     as_large = np.count_nonzero(leads >= -special.stdtrit(n - 1, p / 2) * (1 - ROUNDING))
     return min(1.0, max(p, min((1 + as_large) / (1 + leads.size), p * left * (left - 1) / 2)))
@@ -135,12 +118,7 @@ def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
-    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`).
-
-    Parameters
-    ----------
-    pairs : the key of the number of pairs behind a p.
-    """
+    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`)."""
     p = adjusted_p([row["p"] for row in others], [row[pairs] for row in others])
     return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
 
@@ -180,34 +158,21 @@ def against_winner(
     return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
 
 
-def compared(
-    results: Results, key: str, mixes: Mapping[str, Mix], validation: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
-    """`against_winner` with the intervals and p that `covered` decides on: what pages and recipes show.
-
-    Parameters
-    ----------
-    mixes : the cells of each method, by the name that the rows give it.
-    """
+def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str, Any]]:
+    """`against_winner` of some cells with the intervals and p that `covers` names: what pages and recipes show."""
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
-        best = mixes[row["winner"]]
-        row = with_estimate(row, of_score(results, key, best), "winner ")
-        own = of_difference(results, key, best, mixes[row["other"]]) if row["other"] else None
-        return with_estimate(row, own)
+        row = with_estimate(row, of_score(results, key, row["winner"]), "winner ")
+        return with_estimate(row, of_difference(results, key, row["winner"], row["other"]) if row["other"] else None)
 
-    scores = {name: mixed(results, mix, key) for name, mix in mixes.items()}
-    return against_winner(scores, validation, covering, results.overlap)
+    scores = {name: results.values(name, key) for name in cells}
+    choosing = validations(results, [name for name in cells if len(scores[name])])
+    return against_winner(scores, choosing, covering, results.overlap)
 
 
 def is_worse(row: Mapping[str, Any]) -> bool:
     """Whether the other method of a row of `against_winner` is significantly worse than the winner."""
     return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
-
-
-def is_better(row: Mapping[str, Any]) -> bool:
-    """Whether it is significantly better, as a closed form may be, which is never chosen."""
-    return bool(row["p adjusted"] < LEVEL and row["difference"] < 0)
 
 
 @once
@@ -220,12 +185,37 @@ def versus_winner(results: Results) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for group in results.comparisons:
-        key = results.objective(group[0])
-        mixes = {name: {name: 1.0} for name in results.rivals(*group)}
-        choosing = validations(results, [name for name in mixes if len(results.values(name, key))])
         condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
-        rows += [condition | row for row in compared(results, key, mixes, choosing)]
+        rows += [condition | row for row in compared(results, results.objective(group[0]), results.rivals(*group))]
     return pd.DataFrame(rows)
+
+
+POWER = 0.8
+
+
+def detectable(results: Results) -> float | None:
+    """The true difference from the winner, in points, that the tests find with a chance of 80%; None: not known.
+
+    The spread of differences is pooled over all pairs of methods and all conditions, the correction Bonferroni's.
+    """
+    squares = freedom = searches = 0.0
+    for dataset, noise, rate in (one for one in results.comparisons if not is_topline(one[1])):
+        key, names = results.objective(dataset), results.rivals(dataset, noise, rate)
+        scores = pd.DataFrame({name: results.values(name, key) for name in names if len(results.values(name, key))})
+        scores = scores.loc[:, scores.std() > 0].dropna()
+        seeds, methods = scores.shape
+        if seeds > 1 and methods > 1:
+            rest = scores.sub(scores.mean(axis=1), axis=0)
+            squares += 2 * float(((rest - rest.mean()).to_numpy() ** 2).sum())
+            own = (seeds - 1) * (methods - 1)
+            terms = search_terms(results, dict.fromkeys(scores, 1.0), key)
+            freedom, searches = freedom + own, searches + own * 2 * sum(term.variance for term in terms) / methods
+    if not squares:
+        return None
+    tests = max(len(results.rivals(*one)) for one in results.comparisons if not is_topline(one[1])) - 1
+    further = searches / freedom + results.overlap * squares / freedom
+    spread = (squares / freedom) ** 0.5
+    return statistics.detectable(spread, len(results.study.blocks), LEVEL / max(tests, 1), POWER, further)
 
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
@@ -255,14 +245,7 @@ def share(scores: pd.Series, references: pd.Series) -> pd.Series:
 
 
 def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:
-    """The rate at which the share first falls below `left`, interpolated; infinite if it never does.
-
-    Parameters
-    ----------
-    rates : of noise, above 0. At rate 0 the share is 100.
-    shares : in percent, one per rate.
-    left : percent of the reference.
-    """
+    """The rate at which the share first falls below `left`, interpolated; infinite if it never does."""
     before = (0.0, 100.0)
     for rate, share in sorted(zip(rates, shares, strict=True)):
         if share < left:

@@ -1,15 +1,14 @@
 """Trained methods against what needs no training: pixels or frozen features, and closed-form projections of them.
 
-Projections (principal components, within-class whitening, LDA) are fitted to observed labels, so they have scores of
-their own at each noise rate. A method counts beside what observed labels choose among them (`<input>, free`). Results
-from before that was computed have the best of all on test classes in its place, which favours it.
+Projections are fitted to observed labels, so they have scores of their own at each noise rate. A method counts beside
+what observed labels choose among them (`<input>, free`), or in older results the best of all on test classes.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,32 +75,22 @@ class Gain:
 
 
 def untrained(
-    results: Results,
-    dataset: str,
-    noise: str,
-    rate: float | Mapping[float, float],
-    key: str,
-    length: int | None = None,
+    results: Results, dataset: str, noise: str, rate: float, key: str, length: int | None = None
 ) -> Baseline | None:
     """The baseline at a noise rate: what observed labels choose. None: nothing was scored without training.
 
     The best on test classes for results without that choice, and of a given length.
-
-    Parameters
-    ----------
-    rate : or how much each of several measured rates counts, as `at_rate.shares` returns it.
-    key : of the score.
-    length : only of so many dimensions; None: of any number.
     """
-    counting = rate if isinstance(rate, Mapping) else {rate: 1.0}
-    each = {own: _scores(results, dataset, noise, own, key) for own in counting}
-    shared = [name for name in next(iter(each.values())) if all(name in scores for scores in each.values())]
-    found = []
-    for name in shared:
-        places = range(min(len(scores[name]) for scores in each.values()))
-        splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in places]
-        found.append(Baseline(name, splits[0], tuple(splits[1:]), _chosen(results, dataset, noise, counting, name)))
-    fits = [one for one in found if not one.name.endswith(RERANKED) and (length is None or one.length == length)]
+    baselines = [
+        Baseline(
+            name,
+            100 * scores[0],
+            tuple(100 * score for score in scores[1:]),
+            _chosen(results, dataset, noise, rate, name),
+        )
+        for name, scores in _scores(results, dataset, noise, rate, key).items()
+    ]
+    fits = [one for one in baselines if not one.name.endswith(RERANKED) and (length is None or one.length == length)]
     fits = [one for one in fits if length is None and one.chosen] or fits
     return max(fits, key=lambda baseline: baseline.score, default=None)
 
@@ -128,30 +117,24 @@ def gain_of_best(
     if own is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    gain, covers = gain_over(results, values[best], own, {best: 1.0}, key)
+    gain, covers = gain_over(results, best, own, key)
     return Gain(
         dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means)
     )
 
 
-def gain_over(
-    results: Results, values: pd.Series, own: Baseline, weights: Mapping[str, float], key: str
-) -> tuple[Summary, str]:
-    """A method's scores minus the baseline's, and what the interval covers.
+def gain_over(results: Results, cell: str, own: Baseline, key: str) -> tuple[Summary, str]:
+    """A cell's scores minus the baseline's, and what the interval covers.
 
     Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
-
-    Parameters
-    ----------
-    weights : of the cells whose scores the method's are a weighted sum of.
     """
-    apart = above_baseline(values, own)
+    apart = above_baseline(results.values(cell, key), own)
     gain = statistics.summary(apart, overlap=results.overlap)
     if results.study.splits > 1:
         return gain, SPLITS
-    same = _same_method(results, own, next(iter(weights)), key) if len(weights) == 1 else None
-    classes = class_terms(results, key, {**weights, same: -1.0}) if same else []
-    searches = search_terms(results, weights, key)
+    same = _same_method(results, own, cell, key)
+    classes = class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
+    searches = search_terms(results, {cell: 1.0}, key)
     estimated = over_seeds(apart, classes, searches)
     if estimated is None:
         return gain, SEEDS
@@ -189,12 +172,12 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
     return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
-def _chosen(results: Results, dataset: str, noise: str, rates: Iterable[float], name: str) -> str:
+def _chosen(results: Results, dataset: str, noise: str, rate: float, name: str) -> str:
     """What was chosen of `<input>, free`, most often first: `whitened, both views`; "" of anything else."""
     found = [
         choice
         for record in by_noise(results, dataset)
-        if record["name"] == name and any(_is_at(record, noise, rate) for rate in rates)
+        if record["name"] == name and _is_at(record, noise, rate)
         for choice in record.get("chosen", ())
     ]
     return " or ".join(choice for choice, _ in Counter(found).most_common())
@@ -205,10 +188,7 @@ def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
 
 
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
-    """By name: the score, then that of each class split if there are several.
-
-    Of what was fitted to labels only what was fitted to those of this noise.
-    """
+    """By name: the score, then that of each class split if there are several."""
     splits = results.summary.get("untrained_by_split", {}).get(dataset, {})
     found = {
         name: [own[key], *(split[key] for split in splits.get(name, ()))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterMathtext
 from PIL import Image
 
-from dml.files import first_line
 from dml.report.figures import DARK
 from dml.report.page.blocks import (
     Block,
@@ -58,7 +56,6 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     layout = figure.get_layout_engine()
     for axes in figure.axes:
-        _placed(axes)
         _with_powers(axes)
     if layout is not None:
         layout.execute(figure)
@@ -73,15 +70,6 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
         _save_png(figure, stem.with_name(f"{stem.name}.png"))
     width, height = figure.get_size_inches()
     return 72 * float(width), 72 * float(height)
-
-
-def _placed(axes: Axes) -> None:
-    """Fix the places of the title and of empty labels: to find them, matplotlib would measure all ticks once more."""
-    if axes.xaxis.get_ticks_position() == "bottom":
-        axes.set_title("", loc="right", y=1.0)  # the figures' titles are at the left; this fixes all three
-    for axis in (axes.xaxis, axes.yaxis):
-        if not axis.label.get_text():
-            axis.set_label_coords(0, 0)
 
 
 def _with_powers(axes: Axes) -> None:
@@ -196,20 +184,12 @@ class Assets:
                 return block if block.items else None
         return block
 
-    def _drawing(self, drawing: Drawing) -> SavedDrawing | SavedDownload | None:
-        """The figure and its numbers; its numbers alone if it cannot be drawn, as all others can."""
+    def _drawing(self, drawing: Drawing) -> SavedDrawing | None:
         if drawing.figure is None:
             return None
         path = self._path("figures", drawing.name)
         csv = self._csv(f"figure-{drawing.name}", csv_text(drawing.data))
-        try:
-            width, height = save(drawing.figure, self._root / path, drawing.png)
-        except OSError:
-            raise
-        except Exception as error:
-            problem = f"cannot be drawn ({first_line(error)})"
-            print(f"report: {self._page}: the figure {drawing.name} {problem}", file=sys.stderr)
-            return SavedDownload(csv, "The numbers of a figure", f" that {problem}.")
+        width, height = save(drawing.figure, self._root / path, drawing.png)
         png = f"{path}.png" if drawing.png else ""
         return SavedDrawing(f"{path}.svg", png, csv, round(width), round(height), drawing.alt, drawing.caption)
 

@@ -1,7 +1,4 @@
-"""The blocks that a section yields.
-
-`assets` saves the files of those that have any. `templates/blocks.html` has one macro for each `kind` of saved block.
-"""
+"""The blocks that a section yields. `assets` saves their files, `templates/blocks.html` has a macro for each `kind`."""
 
 from __future__ import annotations
 
@@ -300,10 +297,7 @@ def _score_cell(key: str, row: dict[str, Any], lowest: float, highest: float, us
 
 
 def _scale(frame: pd.DataFrame, key: str) -> tuple[float, float, int]:
-    """The range of a score column's strips, and its usual number of seeds.
-
-    The range contains all intervals, but is at most three times that of the means: longer ones end in an arrow.
-    """
+    """The range of a score column's strips, and its usual number of seeds."""
     means = frame[f"{key} mean"].dropna()
     usual = int(frame[f"{key} n"].max()) if len(frame) else 0
     if len(means) < 2 or means.max() == means.min():

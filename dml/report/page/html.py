@@ -146,12 +146,7 @@ class Renderer:
         self._write(page.href, "page.html", page=page, root="../" * page.href.count("/"))
 
     def index(self, studies: Sequence[Page], overview: Sequence[SavedBlock] = (), tuning: str = "") -> None:
-        """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last.
-
-        Parameters
-        ----------
-        tuning : what marks such as `not tuned` mean; empty if nothing is marked.
-        """
+        """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last."""
         pages = sorted(studies, key=lambda page: page.waiting)
         shown = {"pages": pages, "overview": overview, "tuning": tuning}
         self._write("index.html", "index.html", **shown, few=FEW, root="")

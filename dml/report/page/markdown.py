@@ -36,12 +36,7 @@ MarkdownBlock = Paragraph | Table | Folded | Heading | Items | Picture
 
 
 def markdown(blocks: Iterable[object]) -> str:
-    """The blocks, with an empty line between them. None, and blocks with nothing to show, are left out.
-
-    Raises
-    ------
-    TypeError : a block that is no `MarkdownBlock`.
-    """
+    """The blocks, with an empty line between them. None, and blocks with nothing to show, are left out."""
     return "\n\n".join(filter(None, (_written(block) for block in blocks if block is not None)))
 
 

@@ -70,18 +70,6 @@ class Section(Protocol):
         ...
 
 
-@runtime_checkable
-class SilentSection(Protocol):
-    """A section that some studies have too few seeds for."""
-
-    def silent(self, results: Results) -> str:
-        """Why it can say nothing with this study's seeds; "" if it can.
-
-        With a reason, the page folds its blocks under one line, which gives the reason, at its end.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class TheoryVerdict:
     """What a computation says about a claim of a paper, always made from computed numbers."""

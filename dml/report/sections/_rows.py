@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.intervals import coverage, covers, over, summary_at
 from dml.report.labels import Texts, noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.page.blocks import Block, Column, Folded
+from dml.report.page.blocks import Column
 from dml.report.results import Results
 
 say = Texts(__file__)
@@ -36,12 +35,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
 
 
 def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
-    """The columns that say which cell a row is about, without those that are the same in every cell.
-
-    Parameters
-    ----------
-    rate : whether rows are about one noise rate.
-    """
+    """The columns that say which cell a row is about, without those that are the same in every cell."""
     rows = [identity(results, name) for name in results.cells]
     several = {key for key in (rows[0] if rows else ()) if len({row[key] for row in rows}) > 1}
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
@@ -79,13 +73,7 @@ def block_column(results: Results) -> Column:
 
 
 def difference_columns(results: Results, p: Column, several: bool = True) -> tuple[Column, ...]:
-    """The columns of a paired comparison.
-
-    Parameters
-    ----------
-    p : the column of p.
-    several : whether there are several blocks (`Study.blocks`); one has neither intervals nor tests.
-    """
+    """The columns of a paired comparison."""
     tested = (Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), p)
     return (
         Column("difference", "Difference", "difference", "in points"),
@@ -95,12 +83,7 @@ def difference_columns(results: Results, p: Column, several: bool = True) -> tup
 
 
 def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
-    """What a score column shows, for captions.
-
-    Parameters
-    ----------
-    keys : of scores with the intervals of `summary_at`; none: of intervals over blocks.
-    """
+    """What a score column shows, for captions."""
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)
@@ -125,29 +108,5 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
     return pd.DataFrame(rows)
 
 
-def series_frame(results: Results, series: Mapping[str, pd.Series], x: str, y: str) -> pd.DataFrame:
-    """The data behind a figure of a line per cell: one row per cell and point."""
-    rows = [
-        identity(results, name) | {x: place, y: value} for name, own in series.items() for place, value in own.items()
-    ]
-    return pd.DataFrame(rows)
-
-
 def _about_data(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.key in ("dataset", "noise")]
-
-
-UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
-
-
-def of_each(
-    results: Results, title: str, blocks: Callable[[Results, Crossed], Iterator[Block | None]]
-) -> Iterator[Block | None]:
-    """The blocks of each dataset and noise model, under `title` where they are folded."""
-    found = crossed(results)
-    for place, block in enumerate(found):
-        if place and len(found) > UNFOLDED:
-            where = results.where(block.dataset, block.noise).removeprefix(", ")
-            yield Folded(f"{title}: {where}", tuple(blocks(results, block)))
-        else:
-            yield from blocks(results, block)

@@ -1,67 +1,29 @@
-"""What each choice is worth, pooled over all else: the answer of a study whose axes are crossed."""
+"""What each choice (loss, positives, negatives, what varies) is worth, pooled over all else, with seeds as blocks.
+
+For each seed, the effect of a level is the mean over all cells with it minus the mean over all cells, where every level
+meets all levels of the other axes. Seeds that are good or bad for all cells cancel out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
+from dml import statistics
 from dml.counting import counted
-from dml.report import figures
-from dml.report.analysis.factorial import Crossed, Effect, crossed, pooled_effects
 from dml.report.analysis.intervals import CORRECTED, over
-from dml.report.analysis.precision import too_few_seeds
-from dml.report.labels import Texts, joined, readable, score_label
-from dml.report.numbers import rate as written
-from dml.report.page.blocks import Block, Column, Drawing, Table, folded
-from dml.report.results import Results
-from dml.report.sections._rows import block_column, of_each, rate_column
-
-
-def effect_rows(frame: pd.DataFrame) -> Figure:
-    """A row of panels for each axis, a panel for each noise rate; levels in the order of the first rate's effects.
-
-    Parameters
-    ----------
-    frame : axis, level, rate, effect, effect low and effect high.
-    """
-    rates, axes = frame["rate"].unique(), [own for _, own in frame.groupby("axis", sort=False)]
-    heights = [own["level"].nunique() + 1.2 for own in axes]
-    figure = Figure(figsize=(1.9 + 2.3 * len(rates), 0.5 + 0.23 * sum(heights)), layout="constrained")
-    grid = figure.subplots(
-        len(axes), len(rates), squeeze=False, sharey="row", sharex=True, gridspec_kw={"height_ratios": heights}
-    )
-    for row, own in zip(grid, axes, strict=True):
-        order = own[own["rate"] == rates[0]].sort_values("effect", ascending=False, kind="stable")["level"]
-        for panel, rate in zip(row, rates, strict=True):
-            panel.axvline(0, color=figures.MUTED, linewidth=1)
-            shown = own[own["rate"] == rate].set_index("level").loc[order]
-            for place, (_, each) in enumerate(shown.iterrows()):
-                sure = each["effect low"] * each["effect high"] > 0
-                colour = figures.MUTED if not sure else figures.BLUE if each["effect"] > 0 else figures.VERMILION
-                low, high = each["effect low"], each["effect high"]
-                if low == low:
-                    panel.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-                panel.plot(each["effect"], place, "o", color=colour, markersize=4.5)
-            _rows(panel, list(order))
-        row[0].set_ylabel(own["axis"].iloc[0])
-    for panel, rate in zip(grid[0], rates, strict=True):
-        panel.set_title(f"{written(rate)} noise" if len(rates) > 1 else "")
-    figure.supxlabel("effect in points, all else pooled", color=figures.MUTED, fontsize=9)
-    return figure
-
-
-def _rows(panel: Axes, labels: Sequence[str]) -> None:
-    panel.set_yticks(range(len(labels)), labels)
-    panel.set_ylim(len(labels) - 0.4, -0.6)
-    panel.xaxis.set_major_locator(MaxNLocator(4))
-    panel.grid(visible=False, axis="y")
-
+from dml.report.labels import Texts, is_topline, joined, readable, score_label
+from dml.report.page.blocks import Block, Column, Table
+from dml.report.results import Results, once
+from dml.report.sections._rows import block_column, rate_column
+from dml.types import value_text
 
 say = Texts(__file__)
+
+CHOICES = ("loss", "positives", "negatives")
 
 
 class EffectsOfChoices:
@@ -71,68 +33,83 @@ class EffectsOfChoices:
 
     def applies(self, results: Results) -> bool:
         """At least two of loss, positives and negatives are crossed."""
-        return not results.confirmed.empty and bool(crossed(results))
-
-    def silent(self, results: Results) -> str:
-        """Too few seeds for a difference as large as any."""
-        return too_few_seeds(results)
+        return not results.confirmed.empty and bool(tables(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """For each dataset and noise model a figure of effects and their table.
-
-        Those of many datasets or noise models are folded, all but the first.
-        """
-        yield from of_each(results, self.title, _blocks)
+        """A table for each dataset and noise model."""
+        yield from tables(results)
 
 
-def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
-    name, where = f"{block.dataset}-{block.noise}", results.where(block.dataset, block.noise)
-    effects = _effects_table(results, name, pooled_effects(block))
-    yield Drawing(
-        f"effects-{name}",
-        effect_rows(effects.frame),
-        effects.frame,
-        say("effects_alt"),
-        _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
-    )
-    yield folded(effects)
+@once
+def tables(results: Results) -> list[Table]:
+    """Those of a study in which at least two of `CHOICES` are crossed; without toplines."""
+    pairs = [pair for pair in results.conditions if not is_topline(pair[1])]
+    return [made for pair in pairs if (made := _table(results, *pair)) is not None]
 
 
-def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
-    left_out = say("left_out", choices=", ".join(map(readable, block.left_out))) if block.left_out else ""
-    blocks = counted(len(block.seeds), unit)
-    return joined(
-        say(
-            "effects",
-            score=key,
-            blocks=blocks,
-            block=unit,
-            corrected=f"; {CORRECTED}" * bool(block.overlap),
-            where=where,
-        ),
-        left_out,
-    )
-
-
-def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
-    rows = [
-        {
-            "axis": readable(e.axis),
-            "level": readable(e.level),
-            "rate": e.rate,
-            "effect": e.summary.mean,
-            "effect low": e.summary.low,
-            "effect high": e.summary.high,
-            "p": e.p,
-            "holm": e.holm,
-            "seeds": e.summary.n,
-        }
-        for e in effects
-    ]
+def _table(results: Results, dataset: str, noise: str) -> Table | None:
+    scores, left_out = crossed(results, dataset, noise)
+    if sum(len(scores.index.unique(axis)) > 1 for axis in CHOICES if axis in scores.index.names) < 2:
+        return None
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
         *(rate_column(results), Column("effect", "Effect", "difference_interval", "in points")),
         Column("holm", "p (Holm)", "p", say("holm", over=over(results))),
         block_column(results),
     )
-    return Table(f"effects-{name}", "Effects of choices", say("effects_table"), columns, pd.DataFrame(rows))
+    text = say(
+        "effects",
+        score=score_label(results.objective(dataset)),
+        blocks=counted(scores.shape[1], results.study.block),
+        block=results.study.block,
+        corrected=f"; {CORRECTED}" * bool(results.overlap),
+        where=results.where(dataset, noise),
+    )
+    losses = say("left_out", losses=", ".join(map(readable, left_out))) if left_out else ""
+    frame = effects(scores, results.overlap)
+    frame = frame.assign(axis=frame["axis"].map(readable), level=frame["level"].map(readable))
+    return Table(f"effects-{dataset}-{noise}", "Effects of choices", joined(text, losses), columns, frame)
+
+
+def crossed(results: Results, dataset: str, noise: str) -> tuple[pd.DataFrame, Sequence[str]]:
+    """Scores in percent: a row per level of each axis and rate, a column per seed; and losses that are left out.
+
+    Of losses those that meet most choices of the others; empty if these do not all meet.
+    """
+    axes: list[str] = [*CHOICES, *results.varied]
+    values: dict[tuple[Any, ...], pd.Series] = {}
+    for name in results.cells_of(dataset, noise):
+        cell, method = results.cells[name], results.methods[name]
+        scores = results.values(name, results.objective(dataset))
+        if method.positives and len(scores):
+            varied = (value_text(cell.grid_point.get(setting, "")) for setting in results.varied)
+            values[(method.loss, method.positives, method.negatives, *varied, cell.rate)] = scores
+    met = {loss: {point[1:] for point in values if point[0] == loss} for loss, *_ in values}
+    most = max(met.values(), key=len, default=set())
+    kept = {point: scores for point, scores in values.items() if met[point[0]] == most}
+    if not kept or len(kept) < np.prod([len({point[i] for point in kept}) for i in range(len(axes) + 1)]):
+        return pd.DataFrame(), []
+    table = pd.DataFrame(kept).T.dropna(axis=1)
+    return table.rename_axis([*axes, "rate"]), [loss for loss in met if met[loss] != most]
+
+
+def effects(scores: pd.DataFrame, overlap: float = 0.0) -> pd.DataFrame:
+    """The effect of each level of each axis at each rate, in points, with its interval, p, and Holm's over all of them.
+
+    The two levels of an axis have opposite effects: these are one hypothesis.
+    """
+    rows: list[dict[str, Any]] = []
+    questions: list[tuple[str, float, str]] = []
+    for axis in (name for name in scores.index.names[:-1] if len(scores.index.unique(name)) > 1):
+        for rate, own in scores.groupby(level="rate"):
+            means = own.groupby(level=axis, sort=False).mean()
+            for level, values in (means - means.mean()).iterrows():
+                s, p = statistics.summary(values, overlap=overlap), statistics.paired_t(values, overlap)
+                row = {"axis": axis, "level": level, "rate": rate, "effect": s.mean, "effect low": s.low}
+                rows.append(row | {"effect high": s.high, "p": p, "seeds": s.n})
+                questions.append((axis, rate, "" if len(means) == 2 else level))
+    frame = pd.DataFrame(rows)
+    by_question = dict(zip(questions, frame["p"].tolist(), strict=True))
+    corrected = statistics.holm(list(by_question.values())) if scores.shape[1] > 1 else list(by_question.values())
+    holm = dict(zip(by_question, corrected, strict=True))
+    return frame.assign(holm=[holm[question] for question in questions])

@@ -1,8 +1,4 @@
-"""Reference values, the numbers that papers publish (`papers/<paper>/published.csv`), beside reproduced ones.
-
-A study's `reference_values` names rows. The column `table` is the table's number in the paper. `S1` is a supplement's
-table, `S-fig1` its figure and `sec4.3` a section. Values are percentages, unless `metric` has another unit.
-"""
+"""The numbers that papers publish (`papers/<paper>/published.csv`, in percent), beside reproduced ones."""
 
 from __future__ import annotations
 
@@ -46,12 +42,7 @@ def citations(names: Iterable[str]) -> list[str]:
 
 
 def lookup(spec: ReferenceSection) -> dict[str, float]:
-    """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order.
-
-    Raises
-    ------
-    ValueError : no such row; names the first attribute without a match and its choices.
-    """
+    """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order."""
     rows = table()
     for column in ("paper", "table", "dataset", "labels", "method"):
         given = getattr(spec, column)
@@ -104,12 +95,7 @@ class ReferenceValues:
 
 
 def reference_values_beside(results: Results) -> Table:
-    """One row per reference value and matching cell; values of metrics that the study does not evaluate are left out.
-
-    Raises
-    ------
-    ValueError : the study names a row that no paper has.
-    """
+    """One row per reference value and matching cell, without metrics that the study does not evaluate."""
     rows = []
     evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
     left_out: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""The settings that each search chose, and the searches themselves."""
+"""The settings that each search chose."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from dml.config import best_point
-from dml.report.best_methods import drawn_cells, series_panels
-from dml.report.labels import Texts, joined, metric_label, readable, score_label
-from dml.report.page.blocks import Block, Column, Drawing, Folded, Table
+from dml.report.labels import Texts, joined, metric_label, readable
+from dml.report.page.blocks import Block, Column, Table
 from dml.report.results import Results, parsed
-from dml.report.sections._rows import identity, identity_columns, series_frame
+from dml.report.sections._rows import identity, identity_columns
 from dml.types import Cell
 
 say = Texts(__file__)
-
-OPEN = 3  # figures of datasets and noise models that are not folded, at most
-
 
 STOPPING = (
     Column("stop", "Stop", "count", say("stop")),
@@ -30,7 +25,7 @@ STOPPING = (
 
 
 class Settings:
-    """What the searches chose, and how their scores improved."""
+    """What the searches chose."""
 
     anchor, title = "settings", "Settings and searches"
 
@@ -39,21 +34,7 @@ class Settings:
         return not results.trials.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A figure for each dataset and noise model, and a table."""
-        metric, splits = metric_label(results.study.search.objective), _splits(results)
-        for place, (dataset, noise) in enumerate(results.conditions):
-            where = results.where(dataset, noise)
-            found = _searches(results, dataset, noise)
-            labels = ("trial", score_label(results.objective(dataset, "validation")))
-            cells, added = drawn_cells(results, list(found), results.objective(dataset))
-            figure = series_panels(results, {cell: found[cell] for cell in cells}, labels, _draw)
-            caption = joined(say("figure", metric=metric, where=where) + added, splits)
-            data = series_frame(results, found, "trial", "score")
-            drawing = Drawing(f"search-{dataset}-{noise}", figure, data, say("alt"), caption)
-            if place < OPEN or figure is None:
-                yield drawing
-            else:
-                yield Folded(f"Searches{where}", (drawing,))
+        """A table."""
         yield best_settings(results)
 
 
@@ -110,22 +91,6 @@ def _tried(results: Results, cell: str) -> pd.DataFrame:
     """A cell's tuning trials on the first class split: each split is tuned by itself, on other validation classes."""
     tried = results.tuned_of(cell)
     return tried[tried["split"] == 0]
-
-
-def _searches(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
-    """For each cell the validation score by trial, from 1 on; nothing if no cell has two trials."""
-    found = {}
-    for name in results.cells_of(dataset, noise):
-        tried = _tried(results, name)
-        scores = pd.Series(100 * tried["objective"].to_numpy(float), tried["number"] + 1).dropna()
-        if len(scores):
-            found[name] = scores
-    return found if max(map(len, found.values()), default=0) > 1 else {}
-
-
-def _draw(axes: Axes, score: pd.Series, dashes: str, colour: str, marker: str) -> None:
-    axes.plot(score.index, score, marker, color=colour, alpha=0.35, markersize=3)
-    axes.plot(score.index, score.cummax(), dashes, color=colour, linewidth=1.3)
 
 
 def _is_searched(results: Results, cell: Cell, key: str) -> bool:

@@ -16,11 +16,19 @@ from dml.config.for_use import one_search
 from dml.report import figures
 from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import coverage, over
-from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
+from dml.report.analysis.paired import LEVEL, detectable, is_worse, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
-from dml.report.best_methods import drawn_cells
-from dml.report.figures import PercentTicks, arrange, grid_of, look, short_label
+from dml.report.figures import (
+    PercentTicks,
+    drawn_cells,
+    filter_dash,
+    grid_of,
+    legend,
+    look,
+    positives_label,
+    short_label,
+)
 from dml.report.labels import (
     SETS,
     Texts,
@@ -30,84 +38,104 @@ from dml.report.labels import (
     metric_of,
     noise_axis,
     noise_label,
+    readable,
     score_label,
 )
-from dml.report.methods import after_comma
-from dml.report.numbers import NOTHING, interval, percent, rate
-from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Folded, Table, folded
+from dml.report.methods import Method, after_comma
+from dml.report.numbers import NOTHING, interval, percent
+from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Table, folded
 from dml.report.results import Results, once
 from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
-from dml.report.sections.all_results import against_noise
 from dml.report.sections.reference_values import reference_values_by_cell
 from dml.types import VALIDATION, ScoreKey
 
 
-def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys: list[str]) -> Figure | None:
-    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores.
-
-    Parameters
-    ----------
-    frame : cell, metric (the label of a key), score mean, score low, score high and score n.
-    """
-    found = {(row["cell"], row["metric"]): row for row in frame.to_dict("records")}
-    keys = [key for key in keys if any((name, score_label(key)) in found for name in cells)]
+def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys: Sequence[str]) -> Figure | None:
+    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores."""
+    rows = {(row["cell"], row["metric"]): row for row in frame.to_dict("records")}
+    keys = [key for key in keys if any((name, score_label(key)) in rows for name in cells)]
     if not keys:
         return None
     references = reference_values_by_cell(results)
     columns = min(3, len(keys))
-    rows = -(-len(keys) // columns)
-    labels = [short_label(results, results.methods[name]) for name in cells]
-    beneath = {key: textwrap.wrap(score_label(key).split(", ", 1)[1], 28) for key in keys}
-    below = _below(results, cells[0])
-    left = 0.2 + figures.LETTER * max(map(len, labels))
-    head, foot = 0.27, 0.32 + 0.125 * max(map(len, beneath.values()))  # inches above and below each panel
-    height = rows * (head + foot + max(0.8, 0.1 + 0.34 * len(cells))) + (0.25 if below else 0.0)
-    figure = Figure(figsize=(max(2.2, left - 0.4) + 2.55 * columns, height))
-    grid = grid_of(figure, len(keys), rows, columns, sharey=True)
-    arrange(figure, (rows, columns), left, 0.2, head, foot + (0.25 if below else 0.0), (0.25, head + foot))
+    height = -(-len(keys) // columns)
+    figure = Figure(figsize=(2.2 + 2.55 * columns, height * (1.0 + 0.34 * len(cells))), layout="constrained")
+    grid = grid_of(figure, len(keys), height, columns, sharey=True)
     for axes, key in zip(grid.flat, keys, strict=False):
         for at, name in enumerate(cells):
-            if (name, score_label(key)) in found:
-                colour_and_marker = look(results, results.methods[name])
-                _row(axes, at, results.values(name, key), found[name, score_label(key)], *colour_and_marker)
+            if (name, score_label(key)) in rows:
+                _row(axes, at, results, name, key, rows[name, score_label(key)])
             if (name, key) in references:
-                axes.plot(
-                    references[name, key], at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5
-                )
+                value = references[name, key]
+                axes.plot(value, at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5)
         axes.set_title(metric_label(metric_of(key)))
-        axes.set_xlabel("\n".join(beneath[key]), fontsize=7.5)
-        axes.set_yticks(range(len(cells)), labels)
+        axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
+        axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
-    if below:
-        figure.supxlabel(below, color=figures.MUTED, fontsize=9, y=0.06 / height, va="bottom")
     return figure
 
 
-def _below(results: Results, name: str) -> str:
-    """What all panels show: the noise rate, dataset and noise model, as far as the study has several."""
-    cell = results.cells[name]
-    what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
-    share = f"{rate(cell.rate)} {what}" if cell.rate else ""
-    share = results.level(*cell.noise_level) if results.own_labels and not is_topline(cell.noise) else share
-    return ", ".join(filter(None, (share, results.where(cell.dataset, cell.noise).removeprefix(", "))))
-
-
-def _row(axes: Axes, at: int, values: pd.Series, row: dict[Hashable, Any], colour: str, marker: str) -> None:
+def _row(axes: Axes, at: int, results: Results, name: str, key: str, row: dict[Hashable, Any]) -> None:
+    (colour, marker), values = look(results, results.methods[name]), results.values(name, key)
     axes.plot(values, [at + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
     if row["score n"] > 1:
         axes.plot([row["score low"], row["score high"]], [at, at], color=colour, linewidth=2.4, solid_capstyle="butt")
     axes.plot(row["score mean"], at, marker, color=colour, markersize=6)
 
 
+def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple[Figure | None, pd.DataFrame, str]:
+    """A score against the noise rate: the figure, or None if no cell has a value; its data, and what its caption adds.
+
+    Bands are 95% intervals. Each panel (loss, negatives) shows the lines of the others in grey. A dotted line is the
+    best score without training.
+    """
+    names, added = drawn_cells(results, results.cells_of(dataset, noise), key)
+    frame = score_frame(results, names, [key])
+    if frame.empty:
+        return None, frame, added
+    methods = frame["cell"].map(results.methods)
+    tables = {method: frame[[own == method for own in methods]].sort_values("rate") for method in methods.unique()}
+    bests = {rate: untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)}
+    alone = {rate: best.score for rate, best in bests.items() if best is not None}
+    panels = list(dict.fromkeys((method.unfiltered.panel, method.negatives) for method in tables))
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(0.85 + 2.95 * columns, 1.1 + 2.2 * rows), layout="constrained")
+    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        axes.set_title("\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(readable, filter(None, panel)))), 32)))
+        axes.plot(list(alone), list(alone.values()), ":", color=figures.MUTED, linewidth=1.0, zorder=1.5)
+        for method, own in tables.items():
+            x, mean = own["rate"], own["score mean"]
+            if (method.unfiltered.panel, method.negatives) != panel:
+                axes.plot(x, mean, color=figures.CONTEXT, linewidth=0.8, zorder=1)
+                continue
+            colour, marker = look(results, method)
+            axes.fill_between(x, own["score low"], own["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
+            axes.plot(x, mean, filter_dash(results, method), marker=marker, color=colour, zorder=3)
+        axes.xaxis.set_major_formatter(PercentTicks(1))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_formatter(PercentTicks(100))
+        axes.grid(visible=False, axis="x")
+    legend(figure, {_line(method): (*look(results, method), filter_dash(results, method)) for method in tables})
+    figure.supxlabel(noise_axis(noise, results.own_labels), color=figures.MUTED, fontsize=9)
+    figure.supylabel("\n".join(textwrap.wrap(score_label(key), 30 * rows)), color=figures.MUTED, fontsize=9)
+    return figure, frame, added
+
+
+def _line(method: Method) -> str:
+    """What a line is called: `easy positives, filter prism`."""
+    return ", ".join(filter(None, (positives_label(method), method.filter and f"filter {method.filter}")))
+
+
 say = Texts(__file__)
 
 CARDS = 6  # findings, at most
-OPEN = 3  # figures of datasets and noise models that are not folded, at most
-SCORES = 6  # in one figure, at most; the others are folded
+SCORES = 6  # in a figure, at most
 
 
 class Winners:
@@ -122,12 +150,8 @@ class Winners:
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
         yield _findings(results)
-        for place, (dataset, noise) in enumerate(results.conditions):
-            blocks = tuple(_drawings(results, dataset, noise))
-            if place < OPEN:
-                yield from blocks
-            elif blocks:
-                yield Folded(f"{metric_label(results.study.search.objective)}{results.where(dataset, noise)}", blocks)
+        for dataset, noise in results.conditions:
+            yield _drawing(results, dataset, noise)
         yield winners(results)
         yield folded(every_pair(results))
 
@@ -178,6 +202,8 @@ def winners(results: Results) -> Table | None:
         parts.append(say("covers", covers=coverage(results, [results.objective(results.conditions[0][0])])))
         if one := one_search(results.study):
             parts.append(say("one_search", one=one))
+    if rivals and several and (points := detectable(results)) is not None:
+        parts.append(say("detectable", points=percent(points)))
     if rivals and several:
         columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
@@ -226,35 +252,23 @@ def _finding(results: Results, row: dict) -> Finding:
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
-def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
-    """The objective of all methods, in the forms that suit their number and the number of noise rates."""
-    key, rates, where = results.objective(dataset), results.rates(dataset, noise), results.where(dataset, noise)
+def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
+    """The objective of all methods against the noise rate, or at a single rate the main scores with their intervals."""
+    key, where = results.objective(dataset), results.where(dataset, noise)
     name, label = f"scores-{dataset}-{noise}", score_label(key)
-    cells = results.cells_of(dataset, noise)
-    if len(rates) > 1:
+    if len(results.rates(dataset, noise)) > 1:
         figure, data, added = against_noise(results, dataset, noise, key)
         axis = noise_axis(noise, results.own_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
         caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
-        yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
-        return
-    keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
-    caption = means(results, keys, where) + (
-        f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else ""
-    )
+        return Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
+    keys = _main(results, dataset)
+    caption = means(results, keys, where) + (f"; ticks: single {over(results)}" * (len(results.study.blocks) > 1))
     caption += "; open diamonds: published values." if results.study.reference_values else "."
-    cells, added = drawn_cells(results, cells, key)
-    caption += added
-    alt = say("scores_alt", where=where)
-    main = _main(results, dataset, keys)
-    others = [k for k in keys if k not in main]
-    data = score_frame(results, cells, main)
-    yield Drawing(name, intervals(results, data, cells, main), data, alt, caption)
-    if others:
-        data = score_frame(results, cells, others)
-        figure = intervals(results, data, cells, others)
-        yield Folded("The other scores", (Drawing(f"{name}-others", figure, data, alt, caption),))
+    cells, added = drawn_cells(results, results.cells_of(dataset, noise), key)
+    data = score_frame(results, cells, keys)
+    return Drawing(name, intervals(results, data, cells, keys), data, say("scores_alt", where=where), caption + added)
 
 
 def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
@@ -264,8 +278,9 @@ def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
     return say("dotted", labels="; ".join(labels)) if labels else ""
 
 
-def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
+def _main(results: Results, dataset: str) -> list[str]:
     """All scores, or of too many the objective and what the study's verdicts are about."""
+    keys = [key for key in results.score_keys if ScoreKey.parse(key).set != VALIDATION]
     if len(keys) <= SCORES:
         return keys
     asked = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}

@@ -1,10 +1,4 @@
-"""Connects to a Ray cluster, or starts Ray on this machine.
-
-How many trials fit on the nodes of a cluster or on this machine, and what is missing if none does.
-
-The workers of one trial may be on several nodes. Ray reserves their places together (a placement group), so two trials
-never wait for each other with half of their workers each.
-"""
+"""Connects to a Ray cluster, or starts Ray on this machine; counts how many trials fit; calls functions in workers."""
 
 from __future__ import annotations
 
@@ -36,7 +30,6 @@ QUIET = {
 }
 SESSION = 70  # bytes of `/ray/session_2026-11-28_15-43-46_584926_9593/sockets/plasma_store`, and some more
 STARTS = 3  # attempts to start Ray
-WAIT_MINUTES = 15.0  # for a node of the cluster on which a trial fits; after that the sweep ends
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
@@ -44,10 +37,6 @@ def connect() -> None:
     """Connect to the cluster at `RAY_ADDRESS`, or start Ray on this machine.
 
     Does nothing if this process is connected already.
-
-    Raises
-    ------
-    ConnectionError : no cluster answers at the address.
     """
     os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     import ray  # reads the settings above when imported
@@ -67,12 +56,7 @@ def connect() -> None:
 
 
 def check() -> None:
-    """Check that the cluster answers, if there is one, without connecting to it.
-
-    Raises
-    ------
-    ConnectionError : none answers at its address.
-    """
+    """Check that the cluster answers, if there is one, without connecting to it."""
     cluster = address()
     if cluster is not None and (why := problem(cluster)):
         raise ConnectionError(f"no Ray cluster answers at {cluster!r} (RAY_ADDRESS): {why}")
@@ -141,12 +125,7 @@ def fits(resources: ResourcesSection, workers: int, nodes: Sequence[Node]) -> in
 
 
 def check_machine(resources: ResourcesSection, workers: int) -> None:
-    """Check that a trial fits on this machine, before Ray starts. A cluster is checked only once it is connected.
-
-    Raises
-    ------
-    ValueError : a trial needs more than this machine has.
-    """
+    """Check that a trial fits on this machine, before Ray starts. A cluster is checked only once it is connected."""
     import torch
 
     here = {"CPU": cpus(), "GPU": torch.cuda.device_count()}
@@ -180,18 +159,12 @@ def _missing(resources: ResourcesSection, workers: int, nodes: Sequence[Node]) -
 
 
 class Room:
-    """Counts the trials that fit on the nodes, which come and go.
-
-    Parameters
-    ----------
-    workers : of each trial.
-    """
+    """Counts the trials that fit on the nodes, which come and go."""
 
     def __init__(self, resources: ResourcesSection, workers: int = 1):
         self._resources, self._workers = resources, workers
         self._nodes: list[Node] = []
         self._counted = -REFRESH_SECONDS
-        self._fitted = time.monotonic()  # when a trial fitted last
 
     def __call__(self) -> int:
         """How many trials to give to Ray now.
@@ -203,33 +176,14 @@ class Room:
         places = max(1, self.fits() + queued)
         return min(places, self._resources.concurrent or places)
 
-    def problem(self) -> str | None:
-        """What is missing, once no trial has fitted for `WAIT_MINUTES`."""
-        if self.fits() or time.monotonic() - self._fitted < 60 * WAIT_MINUTES:
-            return None
-        return f"resources: {_missing(self._resources, self._workers, self._nodes)}; waited for {WAIT_MINUTES:g} min"
-
     def check(self) -> None:
-        """Check that a trial fits. On a cluster, which may still grow, only print a message.
-
-        Raises
-        ------
-        ValueError : a trial needs more than this machine has.
-        """
+        """Check that a trial fits. On a cluster, which may still grow, only print a message."""
         if self.fits():
             return
         text = f"resources: {_missing(self._resources, self._workers, self._nodes)}"
         if address() is None:
             raise ValueError(text)
-        print(f"{text}. Waiting for nodes, {WAIT_MINUTES:g} min at most.", flush=True)
-
-    def gpus(self, running: int) -> str:
-        """Text such as `1.5 of 2 GPUs taken`, for so many running trials; empty without GPUs."""
-        each = self._resources.worker(self._workers).get("GPU", 0) * self._workers
-        if not each:
-            return ""
-        self.fits()
-        return f"{running * each:g} of {sum(node.get('GPU', 0) for node in self._nodes):g} GPUs taken"
+        print(f"{text}. Waiting for nodes.", flush=True)
 
     def fits(self) -> int:
         """How many trials fit on the nodes that are there."""
@@ -238,10 +192,7 @@ class Room:
         if time.monotonic() - self._counted > REFRESH_SECONDS:
             self._counted = time.monotonic()
             self._nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        count = fits(self._resources, self._workers, self._nodes)
-        if count:
-            self._fitted = time.monotonic()
-        return count
+        return fits(self._resources, self._workers, self._nodes)
 
 
 Result = TypeVar("Result")
@@ -256,21 +207,6 @@ def in_workers(
     """Call a function for each input, in workers that have a trial's resources, and as many at once as trials.
 
     Connects to the cluster, or starts Ray on this machine.
-
-    Parameters
-    ----------
-    inputs : the arguments of each call.
-
-    Yields
-    ------
-    The results that came since the last time, in the order in which calls end; at least every `POLL_SECONDS`, so that
-    the caller can report progress. A caller that stops early ends the calls that run.
-
-    Raises
-    ------
-    Exception : what the function raised.
-    RuntimeError : a worker died, for example for want of memory, and Ray's repetitions of its call did too.
-    ConnectionError, ValueError : as `cluster.connect` and `Room.check`.
     """
     connect()
     import ray

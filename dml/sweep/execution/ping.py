@@ -16,12 +16,7 @@ EXPECTED = "expected HOST:PORT, ray://HOST:PORT, auto (a cluster on this machine
 
 
 def problem(address: str) -> str:
-    """Why no cluster can be reached at an address; empty if one answers.
-
-    Parameters
-    ----------
-    address : as `ray.init` and `RAY_ADDRESS` take it.
-    """
+    """Why no cluster can be reached at an address; empty if one answers."""
     if address == "local":
         return ""
     if address == "auto":

@@ -1,10 +1,7 @@
-"""Trials that several workers share, on one node or several: Ray Train starts the workers and ends them together.
+"""Trials that several workers share: Ray Train starts the workers and ends them together.
 
-The driver is a Ray Tune trial, which takes no processor itself. It starts a Ray Train run, whose placement group holds
-the workers, and reuses it for the next trial. Driver and workers meet in an actor, `Rendezvous`: the driver says what
-to do, and each worker does it (`serve`). Ray Train could resume a run itself, but would repeat every error. So it never
-does: a trial whose workers died is resumed by Ray Tune from the checkpoint in the trial's folder, as a trial of one
-process is, and its `max_failures` counts both.
+The driver is a Ray Tune trial, which takes no processor and reuses its workers. Ray Tune resumes a trial whose workers
+died, since Ray Train would also repeat errors of the trial itself.
 """
 
 from __future__ import annotations
@@ -42,13 +39,7 @@ SETTINGS = {
 
 
 class Ranks:
-    """The workers of one trial after another.
-
-    Parameters
-    ----------
-    workers : how many.
-    worker : what each takes, by Ray's names.
-    """
+    """The workers of one trial after another."""
 
     def __init__(self, workers: int, worker: Mapping[str, float]):
         os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
@@ -79,13 +70,7 @@ class Ranks:
         return SharedRun(self, config)
 
     def ask(self, command: str, config: TrialConfig | None = None) -> Advanced:
-        """Have all ranks obey a command. Returns the first one's answer.
-
-        Raises
-        ------
-        RankError : a rank raised an error. All ranks have ended.
-        WorkersDied : a worker died, or could not be started. All ranks have ended.
-        """
+        """Have all ranks obey a command. Returns the first one's answer."""
         number = ray.get(self._rendezvous.post.remote(command, config))
         waiting = self._rendezvous.outcome.remote(number)
         found: Advanced | Failure | None = None

@@ -1,14 +1,7 @@
 """What a trial's worker is told, and where the driver of a trial that several workers share meets them.
 
-The meeting is a process of its own, so nothing here imports torch or Ray.
-
-Frees the places of workers whose trial's driver died, and of all drivers of a sweep that ended.
-
-Ray removes a placement group with the job that made it, not with the actor. Ray Train has an actor that removes those
-of a driver that died, but that asks Ray's dashboard, which is not always there. So each worker's bundle of resources is
-marked with some bytes of memory that depend on the sweep and on the driver, and the sweep removes the groups with the
-mark of a dead driver. At its end it removes all of its own: also of a driver that it never met, since that was stopped
-while it started.
+Ray removes a placement group with its job, not with the actor that made it. So each worker's bundle is marked with some
+bytes of memory, by sweep and driver, and the sweep removes the groups of a driver that died, and all at its end.
 """
 
 from __future__ import annotations
@@ -114,13 +107,7 @@ SWEEPS = 4096  # marks of sweeps, each of so many bytes
 
 
 def of_sweep(worker: Mapping[str, float], sweep: str) -> dict[str, float]:
-    """What each worker takes, with the mark of a sweep: at most 16 MiB of memory more.
-
-    Parameters
-    ----------
-    worker : by Ray's names.
-    sweep : an id.
-    """
+    """What each worker takes, with the mark of a sweep: at most 16 MiB of memory more."""
     return _more(worker, DRIVERS * _hash(sweep, SWEEPS))
 
 
@@ -130,13 +117,7 @@ def marked(worker: Mapping[str, float], driver: str) -> dict[str, float]:
 
 
 def free(worker: Mapping[str, float], drivers: Collection[str] | None = None) -> int:
-    """Remove the placement groups of dead drivers, or of all drivers of the sweep. Returns how many.
-
-    Parameters
-    ----------
-    worker : with the sweep's mark.
-    drivers : the actors' ids; None: all.
-    """
+    """Remove the placement groups of dead drivers, or of all drivers of the sweep. Returns how many."""
     import ray
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 

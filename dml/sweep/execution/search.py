@@ -33,13 +33,7 @@ Free = Callable[[Collection[str] | None], int]
 
 
 class PlanStopper(Stopper):
-    """Notes the evaluations of running trials, and stops the whole sweep on request.
-
-    Parameters
-    ----------
-    plan : the trials.
-    on_evaluation : called after each evaluation but the last, with the job, its curve so far and its seconds.
-    """
+    """Notes the evaluations of running trials but for each last one, and stops the whole sweep on request."""
 
     def __init__(self, plan: Plan, on_evaluation: Callable[[Job, list[Any], float], None]):
         self._plan, self._on_evaluation = plan, on_evaluation
@@ -95,15 +89,7 @@ class PlanStopper(Stopper):
 
 
 class CellSearcher(Searcher):
-    """Gives Ray Tune the next trial of any cell, and no more trials than can run.
-
-    Parameters
-    ----------
-    plan : the trials.
-    shared : settings that all trials have in common (paths, trainer, device).
-    slots : returns how many trials may run now. Each further trial would hold a placement group in the cluster's queue.
-    stopper : ends the sweep.
-    """
+    """Gives Ray Tune the next trial of any cell, and no more than `slots` says: others would queue for a place."""
 
     def __init__(
         self,
@@ -181,10 +167,6 @@ class FreeWorkers(FIFOScheduler):
 
     Ray Tune by itself gives it to the first that waits, and ends the worker that starts for that one on another node.
     Where trials take no longer than workers to start, nodes that join never begin.
-
-    Parameters
-    ----------
-    places : returns how many trials fit on the nodes.
     """
 
     def __init__(self, places: Callable[[], int]):
@@ -217,25 +199,16 @@ def _id(driver: Any) -> str:
 
 
 class Watch(Callback):
-    """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper.
-
-    Parameters
-    ----------
-    on_resume : called when a trial is resumed.
-    missing : returns what the cluster has lacked for too long, or None.
-    free : frees the places of workers; None: trials have one process.
-    """
+    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
 
     def __init__(
         self,
         searcher: CellSearcher,
         stopper: PlanStopper,
         on_resume: Callable[[], None],
-        missing: Callable[[], str | None],
         free: Free | None,
     ):
-        self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
-        self._free = free
+        self._searcher, self._stopper, self._on_resume, self._free = searcher, stopper, on_resume, free
         self._drivers: dict[str, Any] = {}  # Ray's trial id -> the actor that runs it
         self._dead: dict[str, float] = {}  # actor id -> when it was last seen
         self._freed = 0.0
@@ -246,8 +219,6 @@ class Watch(Callback):
         self._trials = trials
         if self._free is not None:
             self._free_some(self._free)
-        if (text := self._missing()) is not None:
-            self._stopper.stop(ValueError(text))
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         if self._free is not None:

@@ -28,12 +28,7 @@ TRAINER = "dml.sweep.execution.training.training"
 
 
 def find_trainer(path: str) -> TrainerFactory:
-    """The trainer at a dotted path.
-
-    Raises
-    ------
-    ValueError : the path cannot be imported.
-    """
+    """The trainer at a dotted path."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -133,13 +128,7 @@ class TrialRun:
 
 
 def failed(config: TrialConfig, text: str, errno: int, started: str) -> Outcome:
-    """The outcome of a trial that raised an error. It is stored if it would recur.
-
-    Parameters
-    ----------
-    text : the traceback.
-    errno : of an OSError, else 0.
-    """
+    """The outcome of a trial that raised an error. It is stored if it would recur."""
     lasting = "TrainingError: " in text  # by name, since parts of other packages have their own
     outcome = Outcome(FAILED, error=text, lasting=lasting, errno=errno, started=started, host=platform.node())
     if lasting:

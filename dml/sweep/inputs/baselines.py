@@ -1,16 +1,7 @@
-"""Scores of closed-form projections of what a study's trials start from: baselines that training must beat.
+"""Scores without training, which training must beat: of what trials start from, and of its closed-form projections.
 
-Principal components, within-class whitening and LDA (`dml.training.closed_form`) of stored features, vectors or
-pixels, at full length and as many numbers as embeddings have. They are fitted to the training rows and observed labels
-of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds. `free` is what observed
-labels choose among them, without a look at test classes (`dml.training.free`), and among several layers if the study
-has the method `free`, for which they are stored; `free, re-ranked` also moves each of its embeddings towards its
-neighbours, which needs the whole gallery.
-
-Scores of what a study's trials start from, to compare what they learn with.
-
-Of trials with frozen features that is the features without a head, of all others pixels. Features are also scored by
-their principal components, as many as embeddings have dimensions: what no head is needed to shorten them to.
+Projections (`dml.training.closed_form`) are fitted to the training rows and observed labels of each confirmed trial.
+`free` is what observed labels choose among them and among layers (`dml.training.free`).
 """
 
 from __future__ import annotations
@@ -29,7 +20,6 @@ from torch import nn
 
 from dml import evaluation
 from dml.data import splits as class_splits
-from dml.data.splits import dataset_of
 from dml.models import Layers
 from dml.models.small import Identity
 from dml.sweep.inputs.vectors import PIXELS, evaluated_rows, inputs, name_of, on_new_images, on_sets, with_vectors
@@ -85,21 +75,13 @@ class _Fitted(NamedTuple):
 
 
 class _Input:
-    """What some trials on one dataset start from.
-
-    Parameters
-    ----------
-    name : of the input, as `inputs.name_of` returns it.
-    specs : of all confirmed trials that start from it.
-    device : where projections are fitted.
-    """
+    """What some trials on one dataset start from."""
 
     def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
         self._layered = name != PIXELS and any(spec.training.layers for spec in specs)
         self._sizes = sorted({spec.training.embedding_size for spec in specs})
         self._known: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
-        self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
         self._failed: set[str] = set()
 
     def scores(self) -> list[dict[str, Any]]:
@@ -155,21 +137,14 @@ class _Input:
         fitted, vectors = _vectors(self._name, data, data.rows[kept], tested, spec.evaluation.views)
         forms = ClosedForm(torch.tensor(fitted[:, 0], device=self._device), data.observed[kept])
         sizes = [size for size in self._sizes if size < fitted.shape[2]]
-        rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
         found: Scores = {}
         chosen = ""
         for kind, size in product(KINDS, [None, *sizes]):
-            name, known = _named(self._name, WORDS[kind], size), self._unlabelled.get((rows, size))
-            if kind == "components" and known is not None:
-                found[name] = known
-                continue
             try:
-                found[name] = _scored(spec, data, tested, apply(forms.projection(kind, size), vectors))
+                projected = apply(forms.projection(kind, size), vectors)
+                found[_named(self._name, WORDS[kind], size)] = _scored(spec, data, tested, projected)
             except FAILURES as error:
                 self._say(str(error))
-                continue
-            if kind == "components":
-                self._unlabelled[rows, size] = found[name]
         try:
             layers = {Layers.last: fitted}, {Layers.last: vectors}
             if self._layered:
@@ -226,71 +201,46 @@ def _named(name: str, what: str, size: int | None) -> str:
 
 
 ScoresBySet = dict[str, dict[str, dict[str, float]]]
+BySplit = dict[str, dict[str, list[dict[str, float]]]]
 """By dataset and what is scored (`pixels`, `vectors` or the name of features): scores by `<set>/<level>/<metric>`."""
 
 COMPONENTS = "{name}, {count} components"
 
 
-def scores_by_split(
-    plan: Plan, data_root: Path, report: Callable[[str], None] = print
-) -> dict[str, dict[str, list[dict[str, float]]]]:
-    """`untrained_scores` of each class split, in a list; empty if there is only one."""
-    if plan.study.splits == 1:
-        return {}
-    each = [untrained_scores(plan, data_root, report, split) for split in range(plan.study.splits)]
-    return {
-        dataset: {name: [own[dataset][name] for own in each] for name in found}
-        for dataset, found in each[0].items()
-        if all(dataset in own and set(own[dataset]) == set(found) for own in each)
-    }
-
-
-def means(by_split: dict[str, dict[str, list[dict[str, float]]]]) -> ScoresBySet:
-    """The mean over class splits of what `scores_by_split` returned."""
-    return {
-        dataset: {name: {key: fmean(own[key] for own in each) for key in each[0]} for name, each in found.items()}
-        for dataset, found in by_split.items()
-    }
-
-
-def untrained_scores(
-    plan: Plan, data_root: Path, report: Callable[[str], None] = print, split: int | None = None
-) -> ScoresBySet:
-    """Scores without training on the images that confirmed trials neither train on nor are chosen by.
+def untrained_scores(plan: Plan, data_root: Path, report: Report = print) -> tuple[ScoresBySet, BySplit]:
+    """Scores without training on the images that confirmed trials neither train on nor are chosen by; means, and by
+    class split if there are several.
 
     Also on their training images where a study asks for them (`train`): a network that finds those worse has learned
-    nothing. Projections fitted to labels have no such scores, since they would have been fitted to those images.
-
-    A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
-
-    Parameters
-    ----------
-    split : of the trials of one class split; None: the mean over all.
+    nothing. A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
     """
-    found: ScoresBySet = {}
-    jobs = [job for job, _ in plan.ended() if job.phase == "confirm" and (split is None or job.split == split)]
-    for dataset in dict.fromkeys(job.cell.dataset for job in jobs):
+    means: ScoresBySet = {}
+    by_split: BySplit = {}
+    specs = [job.spec for job, _ in plan.ended() if job.phase == "confirm"]
+    for dataset in dict.fromkeys(class_splits.dataset_of(spec.dataset.name) for spec in specs):
+        own = [spec for spec in specs if class_splits.dataset_of(spec.dataset.name) == dataset]
         try:
-            own = _of_dataset([job.spec for job in jobs if job.cell.dataset == dataset], data_root, report)
-        except (OSError, ValueError, RuntimeError, MemoryError) as error:  # a TrainingError too: vectors not finite
+            each = _of_dataset(own, data_root, report)
+        except FAILURES as error:  # a TrainingError too: vectors not finite
             report(f"{plan.study.name}: no scores of {dataset} without training: {error}")
-        else:
-            found |= {dataset: own} if own else {}
-    return found
+            continue
+        if each:
+            means[dataset] = {name: _mean(scores) for name, scores in each.items()}
+            by_split |= {dataset: each} if plan.study.splits > 1 else {}
+    return means, by_split
 
 
-def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str], None]) -> dict[str, dict[str, float]]:
-    """By the name of what trials start from: its scores, the mean over class splits or those that seeds select."""
+def _of_dataset(specs: list[TrialSpec], data_root: Path, report: Report) -> dict[str, list[dict[str, float]]]:
+    """By the name of what trials start from: its scores on each class split, or on those that seeds select."""
     kinds: dict[str, dict[str, TrialSpec]] = {}
-    for spec in {(repr(spec.training), spec.dataset.split): spec for spec in trials}.values():
+    for spec in {(repr(spec.training), spec.dataset.split): spec for spec in specs}.values():
         kinds.setdefault(name_of(spec, data_root), {})[spec.dataset.split] = spec
-    found = {}
+    found: dict[str, list[dict[str, float]]] = {}
     for name, by_split in kinds.items():
         what = PIXELS if name == PIXELS else "features"
-        report(f"{dataset_of(trials[0].dataset.name)}: scoring the {what} without training ({name})")
+        report(f"{class_splits.dataset_of(specs[0].dataset.name)}: scoring the {what} without training ({name})")
         each = [_scored_start(spec, data_root, name) for spec in by_split.values()]
-        for kind in each[0]:
-            found[kind] = {key: fmean(own[kind][key] for own in each) for key in each[0][kind]}
+        found |= {kind: [scores[kind] for scores in each] for kind in each[0]}
     return found
 
 

@@ -37,23 +37,7 @@ DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks n
 
 
 def check(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) -> None:
-    """Reject what the data make impossible.
-
-    Parameters
-    ----------
-    root : the folder with the data stages' outputs (`data/<study>`).
-    file : of the study, for messages.
-    find_init_from : finds the weights that networks start from.
-
-    Raises
-    ------
-    ValueError : a dataset has no images in a set that `evaluation.sets` names, or no two of one class in the set of the
-        objective.
-    FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
-    ConfigError : there are fewer classes than a batch has; a network takes no images of this size, or does not fit the
-        weights that it starts from or loads from a file; or a head cannot be fitted in closed form; with file, line and
-        choices.
-    """
+    """Reject what the data make impossible."""
     check_files(study, file)
     _check_sets(study, root)
     for dataset in study.datasets:
@@ -176,16 +160,7 @@ def data_counts(study: Study, data_root: Path) -> dict[str, Any]:
 
 
 def data_notes(study: Study, dataset: str, data_root: Path, left_out: str | None = None) -> list[str]:
-    """What to tell the user of packed images: what is left out, and identical images on both sides of the split.
-
-    Parameters
-    ----------
-    left_out : what the source says of files that it does not read; None: what it said when they were packed.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError : the outputs of the stage `pack` are missing or incomplete, or cannot be split.
-    """
+    """What to tell the user of packed images: what is left out, and identical images on both sides of the split."""
     packed, section = open_packed_of(data_root, dataset), study.dataset(dataset)
     copies, crossing = packed.manifest.get("copies"), ""
     if left_out is None:

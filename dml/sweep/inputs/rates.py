@@ -1,11 +1,7 @@
-"""The share of wrong labels that a filter assumes where a study says `rate: estimated`, which is the default.
+"""The share of wrong labels that a filter assumes with `rate: estimated`: the audit's first guess (`dml.audit.guess`).
 
-The estimate is the audit's first guess (`dml.audit.guess`) from a trial's own observed training labels and what the
-trial starts from: stored features (of the whole backbone, for trials on activations), vectors, or pixels. No clean
-label is read, and each seed and phase has its own estimate, as someone who trains has. It is rounded to percents, so
-that machines agree on a trial's key.
-
-A trial's key contains the number alone, so it equals the trial of a study that gives this number.
+It reads the observed training labels of a seed and phase and what the trial starts from, no clean label. It is rounded
+to percents, so that machines agree on a trial's key, which contains the number only.
 """
 
 from __future__ import annotations
@@ -29,14 +25,7 @@ LARGEST = 0.9  # a filter needs some images
 
 
 class Rates:
-    """Estimates, each made once and kept in the store.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : the folder of trials, shared by all studies.
-    report : says each new estimate.
-    """
+    """Estimates, each made once and kept in the store."""
 
     def __init__(self, data_root: Path, store: Path, report: Callable[[str], None] = print):
         self._data_root, self._folder, self._report = data_root, store / "rates", report

@@ -25,13 +25,7 @@ CHUNK = 1024  # images
 
 
 def pixels(packed: Packed, rows: np.ndarray, side: int, views: Views = "one") -> np.ndarray:
-    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image of all views.
-
-    Parameters
-    ----------
-    side : of the longer side after the reduction; less, if all vectors would have more than `NUMBERS` numbers.
-    views : `one`, or `mirror`: the mirror image of each is a second view.
-    """
+    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image."""
     height, width, channels = packed.images.shape[1:]
     most = max(SMALLEST, int((NUMBERS / (len(rows) * channels)) ** 0.5))
     scale = min(1.0, min(side, most) / max(height, width))
@@ -161,16 +155,6 @@ def extract_all(
     """The folders of the features and activations that a study needs, by dataset and id; computed if they are missing.
 
     Those of its trials on them, and of the network that its section `audit` names.
-
-    Parameters
-    ----------
-    data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : the folder of all features.
-
-    Raises
-    ------
-    ValueError, OSError : as `dml.training.frozen.extraction.extract`.
-    ConnectionError : the cluster does not answer.
     """
     found: dict[str, dict[str, Path]] = {}
     for label in (dataset.label for dataset in study.datasets):

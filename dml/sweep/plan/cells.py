@@ -86,13 +86,7 @@ Offers = Generator[list[Job], Ended, None]
 
 
 def life(study: Study, state: CellState, make: Make, on_end: OnEnd) -> Offers:
-    """Tune in rounds, choose, confirm. Yields jobs that can run now, and is sent each one that ended.
-
-    Parameters
-    ----------
-    make : makes a job.
-    on_end : called for each trial that ended.
-    """
+    """Tune in rounds, choose, confirm. Yields jobs that can run now, and is sent each one that ended."""
     chosen: dict[str, Any] = {}
     if state.strategy is not None:
         yield from _tune(study, state, state.strategy, make, on_end)

@@ -1,12 +1,7 @@
 """A trial's key: the digest of what decides its result.
 
-That is the spec without the settings that have their default value, the versions of the parts that the trial runs,
-torch's version, and the versions of packages that provide initial weights. Tidying the code, or adding a setting with
-a default, changes no key. A changed number or default needs a raised version of its part (`tests/golden` enforces it),
-and changes the keys of the trials that run that part.
-
-A dataset's name in the study is not included; the digests of its images, split and labels are. So two studies share
-equal trials.
+That is the spec without settings that have their default, and the versions of parts, of torch and of packages with
+weights. Digests stand for datasets, so studies share equal trials. A changed number or default needs a raised version.
 """
 
 from __future__ import annotations
@@ -76,12 +71,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of a value's canonical JSON: sorted keys, and 1.0 the same as 1.
-
-    Raises
-    ------
-    ValueError : the value contains something that JSON cannot express, such as NaN.
-    """
+    """SHA-256 of a value's canonical JSON: sorted keys, and 1.0 the same as 1."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 

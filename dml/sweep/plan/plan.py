@@ -34,16 +34,7 @@ from dml.types import TrialSpec
 
 
 class Plan:
-    """The state of a sweep.
-
-    Parameters
-    ----------
-    study : what is compared.
-    store : outcomes of earlier trials.
-    describe : returns the digests of a trial's data.
-    find_init_from : finds the weights of `training.init_from`; needed if the study sets it.
-    rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
-    """
+    """The state of a sweep."""
 
     def __init__(
         self,
@@ -70,12 +61,7 @@ class Plan:
         ]
 
     def start(self, on_end: OnEnd) -> None:
-        """Reuse outcomes from the store, and prepare the first trials.
-
-        Parameters
-        ----------
-        on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
-        """
+        """Reuse outcomes from the store, and prepare the first trials."""
         self._lives = [life(self.study, state, partial(self._job, state), on_end) for state in self.states]
         for state in self.states:
             self._offer(state, None)

@@ -25,12 +25,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
 
 
 def strategy_of(study: Study, cell: Cell, name: str = "") -> Strategy | None:
-    """The strategy that tunes a cell; None if nothing does: a closed form, or no curve that says when to stop.
-
-    Parameters
-    ----------
-    name : of the cell on its class split, which seeds its proposals.
-    """
+    """The strategy that tunes a cell; None if nothing does: a closed form, or no curve that says when to stop."""
     search, spaces = study.search, space_of(study, cell)
     if losses.closed_form_of(cell.loss.name) is not None:
         return None

@@ -48,17 +48,7 @@ def build(
     find_init_from: FindInitFrom | None = None,
     split: int = 0,
 ) -> TrialSpec:
-    """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in.
-
-    Parameters
-    ----------
-    find_init_from : finds the weights of `training.init_from`; needed if the study sets it.
-    split : the class split.
-
-    Raises
-    ------
-    ValueError : a file that the backbone's settings name is missing.
-    """
+    """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in."""
     chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}, "filter": {}}
     of_parts = {k: v for k, v in cell.grid_point.items() if not k.startswith("training.")}
     for name, value in {**of_parts, **settings}.items():  # `training_of` fills in those of training

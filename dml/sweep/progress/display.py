@@ -1,4 +1,4 @@
-"""A sweep's progress: a live table on a terminal, plain lines elsewhere, and a file that `dml status` reads."""
+"""A sweep's progress: a line now and then, and a file that `dml status` reads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rich.console import Console
-from rich.live import Live
-
 from dml.config.for_use import comparable
 from dml.files import write_text
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
-from dml.sweep.progress.status import line, table
+from dml.sweep.progress.status import line
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines
@@ -30,25 +27,18 @@ PHASES = ("tune", "confirm")
 
 
 class SweepProgress:
-    """Counts the trials that ended, and displays them from its own thread.
-
-    Parameters
-    ----------
-    study : the study's name.
-    path : the status file.
-    """
+    """Counts the trials that ended, and displays them from its own thread."""
 
     def __init__(self, study: str, path: Path):
         self._study, self._path = study, path
         self.slots: Callable[[], int] = lambda: 1  # parallel trials, to estimate the remaining time
-        self.gpus: Callable[[int], str] = lambda running: ""  # number of running trials -> the GPUs that they take
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0}
         self._reused = self._resumed = 0
         self._ended = dict.fromkeys(PHASES, 0)
         self._seconds: dict[str, list[float]] = {phase: [] for phase in PHASES}  # of trials that ran now
-        self._best: dict[str, tuple[int, int, float]] = {}  # by cell and class split: what sorts it, and its score
-        self._groups: dict[int, int] = {}  # the place of a cell -> that of the cells whose scores compare with its own
+        self._best: tuple[str, float] | None = None  # the best cell so far by validation score, of the first split
+        self._compared: set[int] = set()  # positions of cells whose scores compare: those of the first group
         self._started = time.monotonic()
         self._state = "starting"
         self._stop = threading.Event()
@@ -57,8 +47,7 @@ class SweepProgress:
     def watch(self, plan: Plan) -> None:
         """Start to display a plan's trials."""
         self._plan, self._state = plan, "running"
-        groups = comparable(plan.cells).values()
-        self._groups = {cell: rank for rank, cells in enumerate(groups) for cell in cells}
+        self._compared = set(next(iter(comparable(plan.cells).values())))
         self._thread.start()
 
     def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
@@ -67,11 +56,11 @@ class SweepProgress:
         self._reused += reused
         self._ended[job.phase] += 1
         self._seconds[job.phase] += [] if reused else [outcome.seconds]
-        if job.phase == "tune" and outcome.status == FINISHED:
-            value = self._plan.value(job, outcome) if self._plan else None
-            if self._plan is not None and value is not None:
-                own = self._groups[job.index // self._plan.study.splits], job.split, -value
-                self._best[job.cell_name] = min(own, self._best.get(job.cell_name, own))
+        if self._plan is not None and job.phase == "tune" and outcome.status == FINISHED and job.split == 0:
+            value = self._plan.value(job, outcome)
+            compared = job.index // self._plan.study.splits in self._compared
+            if compared and value is not None and (self._best is None or value > self._best[1]):
+                self._best = job.cell_name, value
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""
@@ -98,10 +87,9 @@ class SweepProgress:
             "reused": self._reused,
             "resumed": self._resumed,
             "running": len(running),
-            "gpus": self.gpus(len(running)) if plan else "",
             "elapsed": time.monotonic() - self._started,
             "left": self._left(),
-            "best": {name: -best for name, (*_, best) in sorted(self._best.items(), key=lambda item: item[1])},
+            "best": self._best,
             "updated": time.time(),
             "host": platform.node(),
             "store": str(self._path.resolve().parents[1]),
@@ -119,19 +107,13 @@ class SweepProgress:
         return sum(left[phase] * fmean(each[phase]) for phase in PHASES) / max(1, min(self.slots(), sum(left.values())))
 
     def _show(self) -> None:
-        console = Console(stderr=False)
-        if console.is_terminal:
-            with Live(console=console, refresh_per_second=2, get_renderable=lambda: table(self.snapshot())):
-                while not self._stop.wait(TICK_SECONDS):
-                    self._write()
-        else:
-            last = time.monotonic()
-            while not self._stop.wait(TICK_SECONDS):
-                self._write()
-                if time.monotonic() - last >= LINE_SECONDS:
-                    last = time.monotonic()
-                    print(line(self.snapshot()), flush=True)
-            print(line(self.snapshot()), flush=True)
+        last = time.monotonic()
+        while not self._stop.wait(TICK_SECONDS):
+            self._write()
+            if time.monotonic() - last >= LINE_SECONDS:
+                last = time.monotonic()
+                print(line(self.snapshot()), flush=True)
+        print(line(self.snapshot()), flush=True)
         self._write()
 
     def _write(self) -> None:

@@ -1,10 +1,4 @@
-"""A sweep's trials as a table, and its summary as plain numbers.
-
-The table of a sweep's trials while it runs: `store/sweeps/<study>.live/trials.parquet`.
-
-It has the columns of `trials.parquet`, and rows of running trials with the curve so far (status `running`). It stays
-where a sweep was interrupted, and goes once the results are written. `dml.pipeline.sync` shows it in MLflow.
-"""
+"""A sweep's trials as a table, also while it runs (`store/sweeps/<study>.live/trials.parquet`), and its summary."""
 
 from __future__ import annotations
 
@@ -39,10 +33,6 @@ def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]
     """One row per trial that ended, in the order of the study's cells, and one float column per score.
 
     With the study as it runs (`dml.config.loading`).
-
-    Parameters
-    ----------
-    running : trials that have not ended, whose rows follow.
     """
     trials = [*plan.ended(), *running]
     rows = [_row(study, plan, job, outcome) for job, outcome in trials]
@@ -98,13 +88,6 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
     `write_results` of `dml.sweep.run` adds `data` (images and classes of each dataset), the scores without
     training (`untrained`, `untrained_by_split`, `untrained_by_noise`) and `model` (the key of the best trial), where
     there are any. A snapshot adds `machine`.
-
-    Parameters
-    ----------
-    study : what was compared.
-    frame : the table of `trials_frame`.
-    counts : a snapshot of `SweepProgress`.
-    seconds : duration of the sweep.
     """
     done = frame[(frame["phase"] == "confirm") & (frame["status"] == FINISHED)]
     return {
@@ -165,12 +148,7 @@ def live_folder(store: Path, study: str) -> Path:
 
 
 class LiveTable:
-    """Writes the table, at most every `SECONDS`.
-
-    Parameters
-    ----------
-    plan : its trials.
-    """
+    """Writes the table, at most every `SECONDS`."""
 
     def __init__(self, plan: Plan):
         self._plan, self._folder = plan, live_folder(plan.store.root, plan.study.name)

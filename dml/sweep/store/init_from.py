@@ -24,17 +24,7 @@ from dml.types import TUNING_SEED, InitFromSpec, NoiseLevel
 def cells_for_use(
     trials: pd.DataFrame, study: str, dataset: str | None = None, noise: str | None = None, how: str = BY_OPTION
 ) -> pd.DataFrame:
-    """The finished trials of a dataset whose labels are as given, or at another noise level.
-
-    Parameters
-    ----------
-    trials : all of the study, as in `trials.parquet`.
-    dataset, noise, how : as `dml.config.for_use` takes them.
-
-    Raises
-    ------
-    ValueError : the study has no such trials, or several datasets or levels; with the choices.
-    """
+    """The finished trials of a dataset whose labels are as given, or at another noise level."""
     own = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
     levels = [NoiseLevel(*pair) for pair in zip(own["noise"], own["rate"], strict=True)]
     chosen = levels_for_use(levels, noise, study, how)
@@ -43,12 +33,7 @@ def cells_for_use(
 
 
 def validation_scores(trials: pd.DataFrame) -> pd.Series:
-    """By cell: the objective of its best tuning trial, the mean over class splits, the highest first.
-
-    Parameters
-    ----------
-    trials : finished ones of one dataset at one noise level.
-    """
+    """By cell: the objective of its best tuning trial, the mean over class splits, the highest first."""
     tuned = trials[(trials["phase"] == "tune") & trials["objective"].notna()]
     split = tuned["split"] if "split" in tuned else pd.Series(0, tuned.index)
     best = tuned["objective"].groupby([tuned["cell"], split], sort=False).max()
@@ -56,13 +41,7 @@ def validation_scores(trials: pd.DataFrame) -> pd.Series:
 
 
 class InitFromFinder:
-    """Resolves a study's `training.init_from` to files.
-
-    Parameters
-    ----------
-    results : the folder with the results of all studies.
-    store : the folder of trials.
-    """
+    """Resolves a study's `training.init_from` to files."""
 
     def __init__(self, results: Path, store: Path):
         self._results, self._store = Path(results), Path(store)
@@ -72,13 +51,8 @@ class InitFromFinder:
 
         Of a study's cell, the trial with the same seed gives them, or its first one without such a seed. If several
         cells match, that on the dataset of the same name is taken.
-
-        Raises
-        ------
-        ValueError : there is no such file, study, cell or model; the message lists the choices.
         """
-        path = Path(section.path) if section.path is not None else self._model(section, dataset, seed)
-        file = weights_file(path)
+        file = weights_file(Path(section.path) if section.path is not None else self._model(section, dataset, seed))
         return InitFromSpec(digest(file), str(file.resolve()))
 
     def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
@@ -101,11 +75,8 @@ class InitFromFinder:
         trials = self._trials(str(section.study))
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
         if confirmed.empty:
-            raise ValueError(f"study {section.study!r} has no finished model. {_advice(section)}")
-        cell = _named(confirmed, section, dataset)
-        rows = confirmed[confirmed["cell"] == cell]
-        if rows.empty:
-            raise ValueError(f"study {section.study!r}: its cell {cell!r} has no finished model. {_advice(section)}")
+            raise ValueError(f"study {section.study!r} has no finished model. Run it again: dml run {section.study}")
+        rows = confirmed[confirmed["cell"] == _named(confirmed, section, dataset)]
         same = rows[rows["seed"] == seed]
         return (same if len(same) else rows.sort_values("number")).iloc[0].to_dict()
 
@@ -125,17 +96,13 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def _advice(section: InitFromSection) -> str:
-    return f"Run it again: dml run {section.study}"
-
-
 def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
     """The one cell with the attributes that the section names."""
     matching = confirmed[[_matches(row, section.cell) for row in confirmed.to_dict("records")]]
     found = list(dict.fromkeys(_on(matching, dataset)["cell"]))
     if len(found) != 1:
         count = "no cell" if not found else f"{len(found)} cells"
-        choices = _listed(_on(matching, dataset) if found else confirmed)
+        choices = ", ".join(dict.fromkeys((_on(matching, dataset) if found else confirmed)["cell"]))
         raise ValueError(f"cell: {count} of study {section.study!r} with {section.cell}. Choices: {choices}")
     return found[0]
 
@@ -144,10 +111,6 @@ def _on(trials: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """The trials on a dataset, if there are any; otherwise all."""
     same = trials[trials["dataset"] == dataset]
     return same if len(same) else trials
-
-
-def _listed(trials: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(trials["cell"]))
 
 
 def _matches(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -169,12 +132,7 @@ def starts_of(study: Study) -> list[InitFromSection]:
 
 
 def studies_that_start(folder: Path) -> list[Study]:
-    """The studies in a folder that start from models of others.
-
-    Raises
-    ------
-    ConfigError : one of them is invalid, so it cannot be said what it needs.
-    """
+    """The studies in a folder that start from models of others."""
     words = ("init_from", "start")  # today's name and the earlier one
     texts = {path: path.read_text("utf-8", "replace") for path in study_files(folder)}
     named = [path for path, text in texts.items() if any(word in text for word in words)]
@@ -197,12 +155,7 @@ def needed_keys(studies: list[Study], starts: InitFromFinder) -> set[str]:
 
 
 def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
-    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off`.
-
-    Parameters
-    ----------
-    folder : of the snapshots (`docs/results`).
-    """
+    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off`."""
     if os.environ.get("DML_SNAPSHOTS") == "off":
         return {}
     found = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())

@@ -70,17 +70,7 @@ class StorageError(OSError):
 
 
 class Remote:
-    """A folder at a URI.
-
-    Parameters
-    ----------
-    uri : such as `s3://bucket/sweeps` or `file:///mnt/shared/sweeps`.
-    patience : seconds that a request waits for an answer; None: `DML_STORAGE_PATIENCE`.
-
-    Raises
-    ------
-    ValueError : Arrow has no filesystem for the URI.
-    """
+    """A folder at a URI."""
 
     def __init__(self, uri: str, patience: float | None = None):
         self.uri = uri
@@ -153,12 +143,7 @@ class Remote:
             raise
 
     def push(self, source: Path, target: str) -> None:
-        """Copy a local folder's files below `target`, the outcome last, and delete files there that it no longer has.
-
-        Raises
-        ------
-        StorageError : the storage refuses a file, or does not answer in time.
-        """
+        """Copy a local folder's files below `target`, the outcome last, and delete those there that it lacks."""
         files = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
         files = {name: path for name, path in files.items() if path.name != "lock" and not path.name.startswith(".")}
         for name in sorted(files, key=lambda name: name in LAST):
@@ -189,13 +174,7 @@ class Remote:
         self._try(write)
 
     def _try(self, request: Callable[[], T]) -> T:
-        """Send a request until it is answered.
-
-        Raises
-        ------
-        StorageError : it was refused, or not answered in time.
-        OSError : the local disk is full.
-        """
+        """Send a request until it is answered."""
         started, wait = time.monotonic(), RETRY_SECONDS[0]
         while True:
             try:
@@ -229,10 +208,6 @@ def open_filesystem(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a URI, and the path in it.
 
     Credentials are those that AWS's own tools find (`AWS_ACCESS_KEY_ID` and so on, `~/.aws`, the instance's role).
-
-    Raises
-    ------
-    ValueError : Arrow has no file system for the URI, or an option of an S3 URI is unknown.
     """
     try:
         return _s3(uri) if uri.startswith("s3://") else fs.FileSystem.from_uri(uri)

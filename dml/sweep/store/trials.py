@@ -1,11 +1,7 @@
-"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint, and its outcome once it ended.
+"""Trials on disk: `<store>/trials/<key>/` has a trial's spec, its checkpoint, and its outcome once it ended.
 
-The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
-whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
-stored, so the next run retries them. A lock prevents two workers from running the same trial.
-
-With a storage, a worker copies a trial's files there after each evaluation, and a trial counts as finished once the
-storage has its outcome. What a node finished while the storage was away is copied by the next sweep on that node.
+`result.json` is the outcome of a finished trial, `failed.json` that of a failure which is its result, such as a loss
+that became NaN. With a storage, a trial counts as finished once the storage has its outcome.
 """
 
 from __future__ import annotations
@@ -63,12 +59,7 @@ class TrialStore:
         self._digits = len(next(iter(self._snapshot_outcomes), ""))
 
     def look(self) -> TrialStore:
-        """List the storage: from now on, what exists only there counts as stored. Returns this store.
-
-        Raises
-        ------
-        StorageError : the storage cannot be read.
-        """
+        """List the storage: from now on, what exists only there counts as stored. Returns this store."""
         self._there = {}
         if self.remote is not None:
             with self.remote.impatient():
@@ -132,12 +123,7 @@ class TrialStore:
             self.remote.push(self.folder(key), f"{TRIALS}/{key}")
 
     def push_missing(self, key: str) -> bool:
-        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it.
-
-        Returns
-        -------
-        Whether it was copied.
-        """
+        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it."""
         ended = any((self.folder(key) / name).is_file() for name in OUTCOMES)
         if self.remote is None or self._ended_there(key) or not ended:
             return False
@@ -176,12 +162,7 @@ class TrialStore:
 
 @contextmanager
 def only_sweep(store: Path, study: str) -> Iterator[None]:
-    """Lock a study's sweep.
-
-    Raises
-    ------
-    RuntimeError : another process runs this study's sweep in the same store.
-    """
+    """Lock a study's sweep."""
     try:
         with locked(Path(store) / "sweeps" / f"{study}.lock", wait=False):
             yield

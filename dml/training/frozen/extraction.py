@@ -38,7 +38,6 @@ from dml.training.frozen.recipe import (
     describe_backbone,
     features_id,
     recipe,
-    shard_size,
     stored_shape,
     view_generator,
 )
@@ -155,7 +154,7 @@ def extract(
             json.dumps(describe_augment(training, packed.manifest)),
             training.precision,
             training.device,
-            shard_size(training),
+            SHARD if training.train_from is None else BATCH,
             training.train_from,
             training.views,
             training.mirrored,

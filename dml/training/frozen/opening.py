@@ -78,9 +78,7 @@ AGAIN = "delete the folder and run `dvc repro -f features`"
 class StoredFeatures:
     """Stored features or activations of a dataset."""
 
-    array: (
-        np.ndarray
-    )  # float16 or float32 (n, D) or (n, views, C, H, W), mapped; row i belongs to row i of the packed images
+    array: np.ndarray  # float16 or float32 (n, D) or (n, views, C, H, W), mapped; row i belongs to packed image i
     backbone: Path  # the weights of the network that computed them
     manifest: dict[str, Any]
 

@@ -132,11 +132,6 @@ def of_each_view(training: TrainingSpec, views: Views) -> list[TrainingSpec]:
     return [training, *([replace(training, views=1, mirrored=True)] if views == "mirror" else [])]
 
 
-def shard_size(training: TrainingSpec) -> int:
-    """How many images a shard has."""
-    return SHARD if training.train_from is None else BATCH
-
-
 def view_generator(shard: int, view: int, device: str) -> torch.Generator:
     """The generator of the random augmentation of one view (from 1) of a shard's images."""
     return generator(SEED, f"view/{view}/{shard}", device)

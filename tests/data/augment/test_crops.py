@@ -8,8 +8,7 @@ from torchvision.transforms.v2 import RandomResizedCrop as Reference
 from torchvision.transforms.v2 import functional as F
 
 from dml.data.augment import RandomResizedCrop, build
-from dml.data.augment._ops import random_crop_flip
-from dml.data.augment.pipelines import each_resized_crop, resized_crop
+from dml.data.augment.pipelines import each_resized_crop, random_crop_flip, resized_crop
 
 
 @pytest.mark.parametrize(("name", "size"), [("crop224", 224), ("crop227", 227)])

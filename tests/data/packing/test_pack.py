@@ -1,4 +1,4 @@
-"""What is packed, and when it is packed again."""
+"""What is packed, when it is packed again, and in which order."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from small_archives import quiet
 
 from dml.data import DataError, sources
 from dml.data.packing import open_packed, pack, packed_id, packer
-from dml.data.packing.listing import CHUNK
+from dml.data.packing.listing import CHUNK, ordered
 
 
 def test_what_is_packed(tmp_path):
@@ -121,3 +121,21 @@ def test_the_names_of_packed_folders_depend_on_what_packing_depends_on():
     assert packed_id(source) == packed_id(sources.build("cuhk03", split=0))
     assert packed_id(source).startswith("cuhk03-full-")
     assert packed_id(source, 32).startswith("cuhk03-32-")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_stream_is_ordered_and_never_far_ahead(workers):
+    taken, done = 0, []
+
+    def items():
+        nonlocal taken
+        for number in range(40 * CHUNK):
+            taken += 1
+            yield number
+
+    ahead = 0
+    for value in ordered(lambda number: 2 * number, items(), workers):
+        done.append(value)
+        ahead = max(ahead, taken - len(done))
+    assert done == [2 * number for number in range(40 * CHUNK)]
+    assert ahead <= 2 * workers * CHUNK

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dml.data import DataError
-from dml.data.raw import archives, extract
+from dml.data.raw import download, extract
 
 GOOD = {"birds/a.txt": b"a" * 1000, "birds/deep/b.txt": b"b", "readme.txt": b"hello"}
 
@@ -90,7 +90,7 @@ def test_devices_and_pipes(kind, tmp_path, folder):
 
 @pytest.mark.parametrize("suffix", [".zip", ".tgz"])
 def test_a_bomb(suffix, tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(archives, "SLACK", 2**20)
+    monkeypatch.setattr(download, "SLACK", 2**20)
     bomb = make(tmp_path / f"bomb{suffix}", {"zeros": bytes(8 * 2**20)})
     assert bomb.stat().st_size < 20_000
     refused(bomb, folder, "decompression bomb")
@@ -98,7 +98,7 @@ def test_a_bomb(suffix, tmp_path, folder, monkeypatch):
 
 def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
     """The header says 10 bytes, the data unpack to 8 MiB."""
-    monkeypatch.setattr(archives, "SLACK", 2**20)
+    monkeypatch.setattr(download, "SLACK", 2**20)
     path = make(tmp_path / "liar.zip", {"zeros": bytes(8 * 2**20)})
     real, said = (8 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(real, said))

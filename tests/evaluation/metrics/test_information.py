@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from dml.evaluation.clustering import contingency
-from dml.evaluation.metrics.scores import Ami, Nmi
+from dml.evaluation.metrics.scores import Ami, Nmi, contingency
 
 pytestmark = pytest.mark.parametrize(
     ("metric", "reference"),

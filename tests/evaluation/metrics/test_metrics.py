@@ -8,10 +8,9 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 
 from dml import discovery
 from dml.evaluation import Vectors, _search, evaluate, metric_names
-from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import kmeans
 from dml.evaluation.metrics import PACKAGE, metric_part
-from dml.evaluation.metrics.scores import F1, Map, MapAtR, Precision, Recall
+from dml.evaluation.metrics.scores import F1, Map, MapAtR, Precision, Recall, contingency
 from dml.evaluation.ranking import Hits
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 

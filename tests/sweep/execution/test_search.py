@@ -31,7 +31,7 @@ def sweep(toy_study, tmp_path):
     plan.start(lambda job, outcome, reused: ended.append((job, outcome)))
     stopper = PlanStopper(plan, lambda *evaluation: None)
     searcher = CellSearcher(plan, {}, lambda: 1, stopper)
-    return searcher, Watch(searcher, stopper, lambda: resumed.append(1), lambda: None, None), ended, resumed
+    return searcher, Watch(searcher, stopper, lambda: resumed.append(1), None), ended, resumed
 
 
 def test_such_a_trial_is_next_again_and_fails_when_that_happened_too_often(sweep):

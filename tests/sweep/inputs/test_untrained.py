@@ -55,8 +55,8 @@ def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10, views
 def scored(root, *jobs):
     """(the scores, what was reported)."""
     lines = []
-    plan = SimpleNamespace(study=SimpleNamespace(name="mine"), ended=lambda: [(job, None) for job in jobs])
-    return untrained_scores(plan, root, lines.append), lines
+    plan = SimpleNamespace(study=SimpleNamespace(name="mine", splits=1), ended=lambda: [(job, None) for job in jobs])
+    return untrained_scores(plan, root, lines.append)[0], lines
 
 
 def expected(root, seed, training=False, mirror=False):

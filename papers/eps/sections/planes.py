@@ -36,7 +36,7 @@ COLOURS = (
 class Planes:
     """Each method's embeddings as points in the plane, of one noise model and rate."""
 
-    anchor, title = "planes", "Embeddings in the plane"
+    anchor, title, key_figure = "planes", "Embeddings in the plane", True
 
     def applies(self, results: Results) -> bool:
         """Two dimensions, and at least one trial saved its embeddings."""
@@ -76,14 +76,7 @@ def trials_by_dataset(results: Results) -> dict[str, dict[str, str]]:
 
 
 def panels(frame: pd.DataFrame, numerals: bool, below: Mapping[tuple[str, str], str]) -> Figure:
-    """A column for each method, and below each other its sets; with more than `COLUMNS` methods, again below.
-
-    Parameters
-    ----------
-    frame : method, set, x, y, class, and colour: its position in `COLOURS`.
-    numerals : whether a numeral at the median of each class names it.
-    below : the labels of the horizontal axes, by method and set.
-    """
+    """A column for each method, and below each other its sets; with more than `COLUMNS` methods, again below."""
     methods, sets = frame["method"].unique(), list(frame["set"].unique())
     columns = -(-len(methods) // -(-len(methods) // COLUMNS))  # rows are as full as each other
     rows = -(-len(methods) // columns) * len(sets)

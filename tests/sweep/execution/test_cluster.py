@@ -1,10 +1,25 @@
-"""How many trials fit on nodes, and what a study is told if none does."""
+"""Whether a Ray cluster answers, and how many trials fit on its nodes."""
+
+import time
 
 import pytest
 
 from dml.config import ResourcesSection
 from dml.sweep.execution import cluster
 from dml.sweep.execution.cluster import fits
+
+DEAD = "127.0.0.1:9"  # the port of `discard`: nothing answers
+
+
+@pytest.mark.parametrize("address", [DEAD, f"ray://{DEAD}", "no-such.invalid:6379", "head", "http://head:1", "a:b"])
+def test_a_dead_address_is_named_at_once(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    begun = time.monotonic()
+    for call in (cluster.connect, cluster.check):
+        with pytest.raises(ConnectionError, match=f"'{address}'"):
+            call()
+    assert time.monotonic() - begun < 10
+
 
 NODES = [{"CPU": 4.0, "GPU": 1.0}, {"CPU": 3.0}, {"CPU": 4.0, "GPU": 4.0}]
 
