@@ -319,6 +319,7 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     """Vectors as they are; their labels, and the paths or texts of rows, from a table, if there is one."""
     table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
     named = set() if table is None else {*read_rows(table)[0], *columns}
+    source = None
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
         source.download(place, lambda line: None)
@@ -330,7 +331,7 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     names = row_names(table, len(found), columns.get("path"))
     vectors = np.array(found, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
-    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None)
+    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None, None, source)
 
 
 def _progress(report: Report) -> Report:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from dml.files import LONGEST_NAME, is_study_name
 if TYPE_CHECKING:
     from dml.cli.collection import Collection
     from dml.data.survey import Survey
-    from dml.sweep.cost import Estimate
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
@@ -72,15 +70,11 @@ def new(
             "or move it, to data-of-mine/ for instance, which nothing deletes"
         )
 
-    import yaml
-
     from dml.cli.collection import Slow, collect, source_of
-    from dml.cli.proposal import fewer_steps, propose, study_text
-    from dml.config import study_from
+    from dml.cli.proposal import in_time, propose, study_text
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
-    from dml.sweep.cost import estimate
     from dml.training.data import check_pairs
 
     kind, options = source_of(place, labels, root, columns(column))
@@ -116,14 +110,8 @@ def new(
         shutil.rmtree(left)
         typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 
-    def cost(steps: int) -> Estimate:
-        text = study_text(name, options, found, replace(settings, steps=steps), facts)
-        study = study_from(yaml.safe_load(text), name)
-        return estimate(study, project.data(name), project.store, project.results)
-
-    expected = cost(settings.steps)
-    if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
-        settings, expected = replace(settings, steps=steps), cost(steps)
+    places = project.data(name), project.store, project.results
+    settings, expected = in_time(name, options, found, settings, facts, places)
     lines = expected.lines()
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
