@@ -12,7 +12,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     lines = done.out.splitlines()
     assert lines[0].startswith("tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert "by timing a few steps on random images" in lines[1]
-    assert not (project / "store").exists()
+    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
 def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
