@@ -31,23 +31,11 @@ def embed(
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> Tensor:
-    """Embed batches of images. Does not synchronise with the device.
+    """Embed batches of images (b, ...) -> float32 (count, D) on `device` in their order, without waiting for it.
 
-    Parameters
-    ----------
-    model : images (b, ...) -> embeddings (b, D). A module runs in evaluation mode; afterwards each of its submodules is
-        back in the mode it had.
-    batches : tensors (b, ...), moved to `device` one at a time.
-    count : images in all batches together.
-    precision : of the model's arithmetic: `float32`, or `bfloat16` or `float16` by autocast.
-
-    Returns
-    -------
-    float32 (count, D) on `device`, in the order of the batches.
-
-    Raises
-    ------
-    ValueError : an unknown precision; more or fewer images than `count`, or none; a model whose result is not (b, D).
+    A module runs in evaluation mode; afterwards each of its submodules is back in the mode it had. `precision` of the
+    model's arithmetic: `float32`, or `bfloat16` or `float16` by autocast. Raises ValueError: an unknown precision; more
+    or fewer images than `count`, or none; a model whose result is not (b, D).
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
@@ -82,7 +70,7 @@ def embed_images(
     batch: int | None = None,
     views: Views = "one",
 ) -> Tensor:
-    """Embed images of an array in evaluation mode, without random augmentation.
+    """Embed images of an array in evaluation mode, without random augmentation -> float32 (m, D) on `device`.
 
     Parameters
     ----------
@@ -90,17 +78,8 @@ def embed_images(
     images : uint8 (N, H, W, C): an array, a mapped file, or any object that returns such an array for an array of rows.
     rows : int64 (m,), the images to embed, in this order; None: all N.
     augment : prepares each batch, uint8 (b, C, H, W), with `training=False`.
-    precision : see `embed`.
     batch : images embedded at once; None: 512, or fewer large images on a CPU.
-    views : see `of_views`.
-
-    Returns
-    -------
-    float32 (m, D) on `device`, an inference tensor.
-
-    Raises
-    ------
-    ValueError : an unknown precision; no rows; a model whose result is not (b, D).
+    precision, views : see `embed` and `of_views`.
     """
     chosen = np.arange(len(images)) if rows is None else np.asarray(rows)
     if batch is None:

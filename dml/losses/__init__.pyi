@@ -13,9 +13,9 @@ from dml.losses.closed_forms import Lda as Lda
 from dml.losses.closed_forms import Whitening as Whitening
 from dml.losses.hinges import HphnTriplet as HphnTriplet
 from dml.losses.hinges import LiftedHinge as LiftedHinge
-from dml.losses.histogram import Histogram as Histogram
 from dml.losses.pairwise import BinomialDeviance as BinomialDeviance
 from dml.losses.pairwise import Contrastive as Contrastive
+from dml.losses.pairwise import Histogram as Histogram
 from dml.losses.pairwise import Margin as Margin
 from dml.losses.proxies import Arcface as Arcface
 from dml.losses.proxies import ProxyAnchor as ProxyAnchor

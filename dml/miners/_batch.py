@@ -45,25 +45,15 @@ def _once(make: Callable[[MinerBatch], Tensor]) -> property:
 class MinerBatch:
     """One batch, detached. One sort of the labels gives the class structure, one Gram matrix the distances.
 
-    Normalised embeddings are compared in float32. Others are compared in float64 and centred first, because in float32
-    a large norm or a common offset would hide small distances. float64 embeddings always stay float64.
-
-    Parameters
-    ----------
-    embeddings : (N, D), N > 0.
-    labels : int64 (N,).
-    normalize : L2-normalise the embeddings first.
-    squared : `distance` is the squared Euclidean distance.
-    width : columns in the table of class mates. In a larger class every anchor sees only its first `width` mates.
-    kept : bool (N,), the samples that take part, or None: all. The others have no mates and no negatives, and are
-        nobody's mate or negative.
+    Normalised embeddings are compared in float32; others in float64 and centred first, because in float32 a large norm
+    or a common offset would hide small distances. Of embeddings (N, D), labels int64 (N,), and those `kept`, bool (N,);
+    the others have no mates and no negatives. In a class larger than `width` + 1 an anchor sees its first `width`
+    mates.
 
     Attributes
     ----------
-    size, dimension : N and D.
     order : int64 (N,), positions sorted by class, then by position.
-    start : int64 (N,), where the anchor's class begins in `order`.
-    count : int64 (N,), the size of the anchor's class.
+    start, count : int64 (N,), where the anchor's class begins in `order`, and its size.
     available : int64 (N,), the number of the anchor's negatives.
     mates : int64 (N, width), positions of the anchor's class mates in ascending order, then -1.
     """

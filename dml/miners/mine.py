@@ -70,14 +70,12 @@ class PolicyMiner:
     def __call__(
         self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None, kept: Tensor | None = None
     ) -> Tuples | Pairs:
-        """Choose tuples.
+        """Choose tuples of embeddings (N, D), any floating type, with labels integers (N,), compared as int64.
 
         Parameters
         ----------
-        embeddings : (N, D), any floating type.
-        labels : integers (N,), compared as int64.
-        generator : source of random numbers, drawn on its own device. None: torch's default generator of the
-            embeddings' device.
+        generator : source of random numbers, drawn on its own device. None: torch's default one of the embeddings'
+            device.
         kept : bool (N,), the samples that take part; the others are in no tuple. None: all.
 
         Returns
@@ -85,9 +83,9 @@ class PolicyMiner:
         Tuples : int64 (T,) triples, sorted by anchor, then by positive. With `padded` and a policy that chooses one
             negative for each positive: one row for each anchor and each column of its positives (N rows, or N (M - 1)
             if the policy keeps several positives), -1 in all three columns of a row without a triple.
-        Pairs : with `padded` and a policy that keeps a set of negatives. The set is the same for all of an anchor's
-            positives, so the triples are every (a, p, n) with `positives[a, p]` and `negatives[a, n]`. Rows of dropped
-            anchors are empty. A loss over pairs uses each pair once, although it is part of many triples.
+        Pairs : with `padded` and a policy that keeps a set of negatives, the same for all of an anchor's positives, so
+            the triples are every (a, p, n) with `positives[a, p]` and `negatives[a, n]`. Rows of dropped anchors are
+            empty. A loss over pairs uses each pair once, although it is part of many triples.
 
         Raises
         ------

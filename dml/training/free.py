@@ -145,7 +145,7 @@ def look(
     `labels` are whole numbers or names (n,), -1: none. The first of `metrics` chooses. `suspects` bool (n,): images
     whose labels look wrong (`dml.audit`). In a step of its own they neither choose nor are fitted to, which gave back
     what 40% wrong labels cost on Cars (docs/benchmarks/regime.md). Raises ValueError for other shapes, a missing label,
-    no metric, fewer than two folds, or fewer than four classes of two images.
+    no metric, or fewer than four classes of two images.
     """
     names = np.asarray(labels)
     if names.ndim != 1 or any(label is None or label != label for label in names.tolist()):
@@ -155,8 +155,6 @@ def look(
     _check_features(features, len(names))
     if isinstance(metrics, str) or not metrics:
         raise ValueError(f"what is free: metrics: expected a list such as ['recall@1', 'map@r'], got {metrics!r}")
-    if folds < 2:
-        raise ValueError(f"what is free: folds: expected at least 2, got {folds}")
     named, codes = np.unique(names, return_inverse=True)
     observed = np.where(names == -1, -1, codes) if names.dtype.kind in "iu" else codes
     counts = np.bincount(observed[observed >= 0], minlength=len(named))

@@ -165,7 +165,7 @@ def test_tidying_trains_nothing_and_a_raised_version_trains_what_runs_the_part(w
     assert summary(work)["already_done"] == 4
     assert "nothing runs again" in work.run("python", "pipelines/why.py", "tiny").text
 
-    change(work, "dml/losses/histogram.py", "version: ClassVar[int] = 1", "version: ClassVar[int] = 2")
+    change(work, "dml/losses/quadruplet.py", "version: ClassVar[int] = 1", "version: ClassVar[int] = 2")
     assert "nothing runs again" in work.run("python", "pipelines/why.py", "tiny").text
     change(work, part, "version: ClassVar[int] = 1", "version: ClassVar[int] = 2")
     assert "versions.losses.triplet: 1 -> 2" in work.run("python", "pipelines/why.py", "tiny").text

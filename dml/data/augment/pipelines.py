@@ -175,15 +175,9 @@ class CropFlip:
 
 
 class None_:
-    """No augmentation: convert to floats, normalise, and resize if a size is given.
+    """No augmentation: convert to floats, normalise, and resize to `image_size` pixels if given, also in training.
 
-    The same in training and evaluation.
-
-    Parameters
-    ----------
-    image_size : side of the result in pixels; None: that of the input.
-    channels : 1 or 3; None: those of the input.
-    normalization : see `dml.data.augment.build`.
+    `channels`: 1 or 3, None: those of the input. `normalization`: see `dml.data.augment.build`.
     """
 
     version: ClassVar[int] = 1
@@ -224,13 +218,10 @@ class Crop227(CropFlip):
 
 
 class Omniglot80:
-    """Omniglot's characters at 80 x 80 pixels, in training and evaluation.
+    """Omniglot's characters at 80 x 80 pixels, in training and evaluation (Levi et al., sec. 5.2.2).
 
-    Levi et al. (easy positive sampling), sec. 5.2.2: an input of 80 x 80. The paper mentions no random augmentation;
-    a mirrored character would be a different character.
-
-    Resizes images that are not packed at this size. Three channels by default, for networks trained on ImageNet.
-    `channels`: 1 or 3; None: those of the input. `normalization`: see `dml.data.augment.build`.
+    The paper mentions no random augmentation; a mirrored character would be a different one. `channels`: 1 or 3, None:
+    those of the input; 3 by default, for networks trained on ImageNet. `normalization`: see `dml.data.augment.build`.
     """
 
     version: ClassVar[int] = 1

@@ -116,8 +116,6 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
         if all(kind.names == kinds[0].names for kind in kinds):
             return [int(value) for value in values], named
         return labels(named, column, rows)  # each split numbers its own classes: only names say which are the same
-    if any(isinstance(kind, datasets.ClassLabel) for kind in kinds):
-        raise DataError(f"{where}: column {column!r} has names of classes in some splits and others in the rest")
     return labels(values, column, rows)
 
 

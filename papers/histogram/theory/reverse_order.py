@@ -11,7 +11,7 @@ them on average 1/2 above the step function, if the difference s- - s+ has an ev
 
 and a wide bin acts as a margin of half its width.
 
-Deviations, as in `dml.losses.histogram`: equation 3 puts `1 / (D |S|)` before its first sum only; it belongs to both.
+Deviations, as in `dml.losses.Histogram`: equation 3 puts `1 / (D |S|)` before its first sum only; it belongs to both.
 Equation 4 is misprinted: `dL/dh-_r = sum_{q <= r} h+_q` and `dL/dh+_r = sum_{q >= r} h-_q`.
 """
 
