@@ -25,7 +25,7 @@ import torch
 import typer
 
 from dml import evaluation, files, models
-from dml.cli.models import image_files
+from dml.cli.models import image_files, row_of
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
 from dml.data import raw, sources
@@ -113,22 +113,12 @@ class Collection:
                 other = _vectors(Path(text), source_of(Path(text))[1], lambda line: None)
                 names, vectors = [*names, *other.names], [*vectors, other.features[VECTORS]]
             else:
-                row = self._row(text)
+                row = row_of(text, self.names)
                 names, vectors = [*names, self.names[row]], [*vectors, self.features[VECTORS][[row]]]
         lengths = sorted({each.shape[2] for each in (*vectors, self.features[VECTORS])})
         if len(lengths) > 1:
             raise ValueError(f"{self.place}: expected vectors of one length, got {' and '.join(map(str, lengths))}")
         return names, {VECTORS: np.concatenate(vectors)}
-
-    def _row(self, text: str) -> int:
-        if text in self.names:
-            return self.names.index(text)
-        if text.isdecimal() and int(text) < len(self.names):
-            return int(text)
-        raise typer.BadParameter(
-            f"{text}: expected a file of vectors, the number of a row from 0 to {len(self.names) - 1}, or the path or "
-            f"text of one, such as {self.names[0]!r}"
-        )
 
 
 def collect(

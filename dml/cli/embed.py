@@ -140,7 +140,8 @@ def search(
     first, pictures = Path(places[0]), True
     with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and Path(places[1]).is_dir())
     missing = [place for place in places[1:] if not Path(place).exists()]
-    if missing and (with_model or first.is_dir()):
+    of_rows = with_model and len(places) > 2 and Path(places[1]).is_file()  # of which a query may be one
+    if missing and not of_rows and (with_model or first.is_dir()):
         raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint=hint)
     if not with_model:
         from dml.cli.collection import collect
@@ -155,17 +156,18 @@ def search(
     else:
         if len(places) < 3:
             raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
-        model, folder, queries = places[0], Path(places[1]), [Path(place) for place in places[2:]]
+        model, folder = places[0], Path(places[1])
         found = find_model(model, dataset, noise)
         typer.echo(describe(found), err=True)
         if pictures := not takes_vectors(found):
-            paths = image_files(queries)
-            gallery, searched = embed_files(found, image_files([folder]), skip_corrupt), embed_files(found, paths)
+            queries = image_files(map(Path, places[2:]))
+            gallery, searched = embed_files(found, image_files([folder]), skip_corrupt), embed_files(found, queries)
         else:
-            each = [embed_rows(found, query) for query in queries]
-            names = [name for one in each for name in one.paths]
-            searched = Embedded(names, np.concatenate([one.vectors for one in each]))
             gallery = embed_rows(found, folder)
+            each = [embed_rows(found, Path(text)) if Path(text).exists() else gallery.row(text) for text in places[2:]]
+            searched = Embedded(
+                [name for one in each for name in one.paths], np.concatenate([one.vectors for one in each])
+            )
         model = f"the model {model}"
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows, pictures))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import typer
 from PIL import Image
 from rich.console import Console
 from rich.progress import track
@@ -142,6 +143,11 @@ class Embedded(NamedTuple):
     paths: Sequence[Path | str]  # of images; of rows their text or path as it is
     vectors: np.ndarray  # float32 (N, D)
 
+    def row(self, text: str) -> Embedded:
+        """One of the rows, by its name or number."""
+        row = row_of(text, self.paths)
+        return Embedded([self.paths[row]], self.vectors[[row]])
+
 
 def image_files(places: Iterable[Path]) -> list[Path]:
     """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder."""
@@ -202,6 +208,18 @@ def embed_rows(model: Path, place: Path) -> Embedded:
     """As `embed_vectors`, each row under the path or text that its table, or a `.csv` beside the file, says."""
     vectors = embed_vectors(model, [place])
     return Embedded(row_names(table_of(place), len(vectors)), vectors)
+
+
+def row_of(text: str, names: Sequence[Path | str]) -> int:
+    """The row of a file of vectors that a query means: by its name, else by its number."""
+    if text in names:
+        return names.index(text)
+    if text.isdecimal() and int(text) < len(names):
+        return int(text)
+    raise typer.BadParameter(
+        f"{text}: expected a file of vectors, the number of a row from 0 to {len(names) - 1}, or the path or "
+        f"text of one, such as {str(names[0])!r}"
+    )
 
 
 def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:

@@ -47,7 +47,7 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     command = ("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy")
     done = dml(*command)
     assert done.code == 1
-    assert "AVIF image (--skip-corrupt leaves such files out)" in done.err
+    assert "(--skip-corrupt leaves such files out)" in done.err
     assert not (tmp_path / "v.npy").exists()
     done = dml(*command, "--skip-corrupt")
     assert done.code == 0
@@ -90,3 +90,15 @@ def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatc
     table = pd.read_parquet(tmp_path / "v.parquet")
     assert table.columns.tolist() == ["vector"]
     np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
+
+
+def test_a_query_may_be_a_row_of_the_vectors_that_a_model_searches(dml, head, tmp_path):
+    given = np.random.default_rng(0).normal(size=(10, 6))
+    np.save(tmp_path / "given.npy", given)
+    done = dml("search", head, tmp_path / "given.npy", "7", "-k", "2", "-o", tmp_path / "page.html")
+    assert done.code == 0, done.err
+    embedded = TrainedEmbedder(head)(given)
+    distances = np.linalg.norm(embedded - embedded[7], axis=1)
+    nearest = int(np.argsort(distances)[1])
+    assert f"{np.sort(distances)[1]:.3f}  {nearest}" in done.out
+    assert dml("search", head, tmp_path / "given.npy", "10", "-o", tmp_path / "page.html").code == 2
