@@ -106,6 +106,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
+    from dml.sweep.plan.space import tuning_trials
     from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 
     study, root = load_study(project.file(name)), project.data(name)
@@ -115,5 +116,5 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
         check_prepared(study, root, file, InitFromFinder(project.results, project.store))
     else:
         packed = read_json(root / "pack.json") or {}
-        check_data(study, file, packed)
+        check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
     return estimate(study, root, project.store, project.results, snapshot_outcomes(project.snapshots), seconds)

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +21,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 import typer
 
-from dml import files, models
+from dml import evaluation, files, models
 from dml.cli.models import image_files
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
@@ -41,10 +44,14 @@ from dml.types import TrainingSpec, Views
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 16  # pixels of images without a network: more make closed forms slow
-SECONDS = 0.06  # of one core for the features of one view of an image, about
+TIMED = 8  # images whose features are timed, after as many that warm up
 SHOWN = 200  # pixels of a picture
 
 Report = Callable[[str], None]
+
+
+class Slow(ValueError):
+    """Features would take longer than they may."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,7 @@ def collect(
     columns: Mapping[str, str] | None = None,
     mirror: bool | None = None,
     report: Report = print,
+    limit: float = math.inf,
 ) -> Collection:
     """Read a place, and compute the features that are not there yet, after saying how long that takes.
 
@@ -141,6 +149,7 @@ def collect(
     root : what the paths of a table are relative to; None: its folder.
     columns : what a table calls its columns.
     mirror : whether mirror images show the same; None: if the images look like photographs.
+    limit : seconds that features may take, else Slow is raised; small images are then compared by their pixels.
     """
     kind, options = source_of(place, labels, root, columns)
     if kind == "features":
@@ -152,7 +161,7 @@ def collect(
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
-        return _images(place, source, options, unlabelled, mirror, report)
+        return _images(place, source, options, unlabelled, mirror, report, limit)
 
 
 def source_of(
@@ -199,6 +208,7 @@ def _images(
     unlabelled: bool,
     mirror: bool | None,
     report: Report,
+    limit: float,
 ) -> Collection:
     count, small = _glance(source, place)
     try:
@@ -212,12 +222,17 @@ def _images(
     each = [] if training is None else of_each_view(training, views)
     missing = [one for one in each if manifest is None or not is_complete(store / features_id(recipe(one, manifest)))]
     if missing:
-        seconds = count * len(missing) * SECONDS / (os.cpu_count() or 1) + 5
-        report(
-            f"{counted(count, 'image')}: features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
-            f"{', with those of mirror images' if len(missing) > 1 else ''} (they are kept in {files.cache()}, for dml "
-            "audit and search too)"
-        )
+        assert training is not None
+        seconds = count * len(missing) * _seconds_each(training.backbone) / (os.cpu_count() or 1) + 5
+        text = f"features of {NAMES[PRETRAINED]} take about {_duration(seconds)}"
+        if seconds <= limit:
+            mirrored = ", with those of mirror images" if len(missing) > 1 else ""
+            kept = f"they are kept in {files.cache()}, for dml audit, search and new too"
+            report(f"{counted(count, 'image')}: {text}{mirrored} ({kept})")
+        elif small:
+            each, missing = [], []
+        else:
+            raise Slow(text)
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
         progress = _progress(report)
@@ -272,6 +287,21 @@ def _seen(folder: Path, source: Source, place: Path) -> dict[str, Any] | None:
     return manifest if same and isinstance(manifest, dict) and (folder / "index.parquet").is_file() else None
 
 
+def _seconds_each(backbone: str) -> float:
+    """Seconds of one core for the features of one view of an image."""
+    side = models.pixels_of([(backbone, {})]).side
+    network = models.build(backbone, embedding_size=1, image_size=side).backbone
+    images, threads = torch.rand(TIMED, 3, side, side), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        evaluation.embed(network, [images], TIMED)
+        began = time.perf_counter()
+        evaluation.embed(network, [images], TIMED)
+        return (time.perf_counter() - began) / TIMED
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:
     """float32 (n, V, D) of files."""
     return free.features_of(paths, name, side=SIDE if name == PIXELS else how, views=views)[Layers.last]
@@ -289,6 +319,7 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     """Vectors as they are; their labels, and the paths or texts of rows, from a table, if there is one."""
     table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
     named = set() if table is None else {*read_rows(table)[0], *columns}
+    source = None
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
         source.download(place, lambda line: None)
@@ -300,7 +331,7 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     names = row_names(table, len(found), columns.get("path"))
     vectors = np.array(found, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
-    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None)
+    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None, None, source)
 
 
 def _progress(report: Report) -> Report:

@@ -220,5 +220,29 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     else:
         found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
     if seen.labelled:
-        found.append(("Train, to see if it helps (after dml new); dml check says how long.", f"dml run {name}"))
+        seconds = training_seconds(seen)
+        minutes = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
+        found.append((f"Train, to see if it helps (after dml new): {minutes}.", f"dml run {name}"))
     return found
+
+
+def training_seconds(seen: Collection) -> float | None:
+    """How long the study takes that `dml new` proposes; None if that is not known."""
+    from dml.cli.proposal import in_time, propose
+    from dml.data import splits
+    from dml.data.survey import Survey, survey
+    from dml.files import cache
+
+    if seen.source is None:
+        return None
+    options = {name: value for name, value in seen.source.options.items() if value is not None}
+    nowhere = cache() / "none"
+    try:
+        if seen.index is None:
+            found = survey(seen.source, seen.place)
+        else:
+            split = next(iter(splits.by_seed(seen.index, seen.source).values()))
+            found = Survey(seen.index, split, {}, (), seen.views == "one")
+        return in_time("look", options, found, propose(found), [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
+    except ValueError:  # too few classes to split, or to train on
+        return None

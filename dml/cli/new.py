@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +14,12 @@ from dml.cli.project import find_project, groups
 from dml.files import LONGEST_NAME, is_study_name
 
 if TYPE_CHECKING:
+    from dml.cli.collection import Collection
     from dml.data.survey import Survey
-    from dml.sweep.cost import Estimate
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
+AUDITED = 20.0  # seconds that features for a first audit may take
 FEW = 4  # images of a class, below which it is called small
 
 
@@ -42,7 +42,7 @@ def new(
     """Write a study of your own images or vectors, after a look at each of them.
 
     Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
-    batch and steps for this machine. The study is
+    batch and steps for this machine. Labels are audited first if that takes seconds. The study is
     pipelines/studies/NAME.yaml; change it, or run it as it is.
 
     [bold]Examples[/bold]: dml new my-images /data/my-images · dml new my-texts vectors.npy --labels table.csv
@@ -70,15 +70,11 @@ def new(
             "or move it, to data-of-mine/ for instance, which nothing deletes"
         )
 
-    import yaml
-
-    from dml.cli.collection import source_of
-    from dml.cli.proposal import fewer_steps, propose, study_text
-    from dml.config import study_from
+    from dml.cli.collection import Slow, collect, source_of
+    from dml.cli.proposal import in_time, propose, study_text
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
-    from dml.sweep.cost import estimate
     from dml.training.data import check_pairs
 
     kind, options = source_of(place, labels, root, columns(column))
@@ -100,6 +96,10 @@ def new(
     facts = describe(found)
     settings = propose(found)
     facts.append(settings.why)
+    try:
+        facts.append(first_audit(collect(place, labels, root, columns(column), report=report, limit=AUDITED)))
+    except Slow as error:
+        facts.append(f"the labels are not audited yet: {error}, which `dml look` computes and keeps")
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -110,18 +110,24 @@ def new(
         shutil.rmtree(left)
         typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 
-    def cost(steps: int) -> Estimate:
-        text = study_text(name, options, found, replace(settings, steps=steps), facts)
-        study = study_from(yaml.safe_load(text), name)
-        return estimate(study, project.data(name), project.store, project.results)
-
-    expected = cost(settings.steps)
-    if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
-        settings, expected = replace(settings, steps=steps), cost(steps)
+    places = project.data(name), project.store, project.results
+    settings, expected = in_time(name, options, found, settings, facts, places)
     lines = expected.lines()
     write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
     print(f"audit:   dml audit {name}\nnext:    dml run {name}")
+
+
+def first_audit(seen: Collection) -> str:
+    """How many labels look wrong, as `dml look` finds."""
+    from dml.cli.collection import NAMES
+    from dml.cli.look import audited
+
+    found, notes = audited(seen)
+    if found is None:
+        return notes[0].rstrip(".")
+    share = "" if found.rate.warning else f"some {found.rate.guess:.1%} of the labels look wrong (a first guess)"
+    return f"an audit by {NAMES[found.representation]}: {' '.join(filter(None, [share, *notes]))}".rstrip(".")
 
 
 def describe(found: Survey) -> list[str]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from dml import models
 from dml.cli.templates import environment
+from dml.config import study_from
 from dml.config.data import NETWORK
 from dml.data.survey import Survey
+from dml.sweep.cost import Estimate, estimate
 
 SIDES = (32, 48, 64)  # pixels that a small network trains on quickly without a GPU
 PHOTOGRAPH = 64  # pixels of the shorter side, from which a network pretrained on photographs is worth its cost
@@ -90,6 +94,31 @@ def fewer_steps(steps: int, seconds: float | None) -> int:
     if seconds is None or seconds <= GOAL:
         return steps
     return max(STEPS[0], math.floor(steps * GOAL / seconds / 100) * 100)
+
+
+def in_time(
+    name: str,
+    options: Mapping[str, Any],
+    found: Survey,
+    settings: Proposal,
+    facts: Sequence[str],
+    places: tuple[Path, Path, Path],
+    seconds: float = 3.0,
+) -> tuple[Proposal, Estimate]:
+    """A proposal with as many steps as fit into `GOAL`, and what its study costs.
+
+    `places` are a study's data, the store and the results, for `estimate`.
+    """
+
+    def cost(settings: Proposal) -> Estimate:
+        study = study_from(yaml.safe_load(study_text(name, options, found, settings, facts)), name)
+        return estimate(study, *places, seconds=seconds)
+
+    expected = cost(settings)
+    if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
+        settings = replace(settings, steps=steps)
+        expected = cost(settings)
+    return settings, expected
 
 
 def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:

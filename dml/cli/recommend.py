@@ -74,16 +74,28 @@ def recommend(
 
     [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.2 --json best.json
     """
-    asked = (study, rate, dataset, noise, score)
-    found, source, _ = find_recommendation(find_project(), *asked)
-    from dml.cli.recommendation_text import recommendation_text
-    from dml.files import write_json
-    from dml.report.recommendation import FREE
+    from dml.files import remembered, write_json
 
-    commands = [command(*asked) + FREE * found.free]
-    print(recommendation_text(found, source, commands))
+    project, asked = find_project(), (study, rate, dataset, noise, score)
+    check_name(project, study)
+
+    def make() -> dict[str, Any]:
+        from dml.cli.recommendation_text import recommendation_text
+        from dml.report.recommendation import FREE
+
+        found, source, _ = find_recommendation(project, *asked)
+        commands = [command(*asked) + FREE * found.free]
+        content = {**found.content(), "rate_source": source, "commands": commands}
+        return {"text": recommendation_text(found, source, commands), "content": content}
+
+    own = [
+        folder / study for folder in (project.results, project.snapshots, project.root / "audit", project.root / "data")
+    ]
+    inputs = [*own, project.studies, project.root / "papers"]
+    recommended = remembered(project.store / "remembered" / f"recommend-{study}.json", asked, inputs, make)
+    print(recommended["text"])
     if json is not None:
-        write_json(json, {**found.content(), "rate_source": source, "commands": commands})
+        write_json(json, recommended["content"])
 
 
 def find_recommendation(

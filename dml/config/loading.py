@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 import dml
 from dml import discovery
 from dml.config.checks import check
+from dml.config.data import DatasetSection
 from dml.config.errors import LocatedError, explain, own_key, place_in, renamed
 from dml.config.study import DECIDING, Study
 from dml.config.terms import NAMES_ONLY, SPELT
-from dml.data import sources
+from dml.data import DataError, batches, sources
 from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
 from dml.types import Cell
@@ -228,13 +230,19 @@ def check_files(study: Study, path: Path) -> None:
             raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
 
 
-def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
-    """Reject a study whose data stages would fail, since a user's own files are missing."""
+def check_data(
+    study: Study, path: Path, packed: Container[str] = (), tunes: Callable[[Cell], object] = lambda cell: False
+) -> None:
+    """Reject a study whose data stages would fail: a user's own files are missing, or classes are too few for a batch.
+
+    `tunes` says whether a cell's settings are searched, with half of the training classes.
+    """
     for index, dataset in enumerate(study.datasets):
         if dataset.label not in packed:
             _check_exist(path, sources.find(dataset.name), dataset.settings, "datasets", index, "settings")
     for index, noise in enumerate(study.noise):
         _check_exist(path, discovery.find("dml.noise", noise.name), noise.settings, "noise", index, "settings")
+    _check_batches(study, path, tunes)
 
 
 def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: str | int) -> None:
@@ -243,6 +251,50 @@ def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: st
         if value is not None and not Path(str(value)).exists():  # YAML reads the folder 2024 as a number
             problem = f"{value!r} does not exist (from {Path.cwd()})"
             raise ConfigError(f"{place_of(path, *where, key)}: {problem}")
+
+
+def _check_batches(study: Study, path: Path, tunes: Callable[[Cell], object]) -> None:
+    """That a batch has no more classes than train, as far as a source states them or a person's files say."""
+    counts = {dataset.label: _training_classes(study, dataset) for dataset in study.datasets}
+    for cell in study.cells():
+        batch = study.training_of(cell).batch
+        if batches.find(batch.sampler).needs_coarse:
+            continue
+        for phase, classes in counts[cell.dataset].items():
+            if phase and not (study.search.protocol == "train_val_test" or tunes(cell)):
+                continue
+            try:
+                labels = np.arange(classes).repeat(batch.per_class)
+                batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
+            except ValueError:
+                problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}{phase}"
+                place = place_of(path, *location(study, cell, "training.batch"))
+                advice = f"set training.batch.classes to at most {classes}"
+                raise ConfigError(f"{place}: {problem}: {advice}") from None
+
+
+def _training_classes(study: Study, dataset: DatasetSection) -> dict[str, int]:
+    """How many classes train, and how many of them when settings are tuned; empty if only the data stages can tell."""
+    import pandas as pd
+
+    from dml.data import splits
+    from dml.data.packing.listing import fields_of
+
+    half = " while it tunes"
+    source = sources.build(dataset.name, **dataset.settings)
+    if classes := source.counts.get("train", {}).get(dataset.train_on):
+        # half of the classes that splits are made of may have all those of the other level
+        return {"": classes, half: (classes + 1) // 2 if dataset.train_on == source.disjoint else classes}
+    try:
+        records = [] if study.folds else list(source.images(Path()))
+        index = pd.DataFrame([fields_of(record) for record in records])
+        split = next(iter(splits.by_seed(index.assign(index=range(len(index))), source).values()))
+        labels = index[dataset.train_on]
+    except (DataError, ValueError, OSError, LookupError):
+        return {}
+    if "given_fine" in records[0]:
+        return {}
+    return {phase: labels[split[column] == "train"].nunique() for phase, column in (("", "final"), (half, "tune"))}
 
 
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:

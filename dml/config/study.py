@@ -57,10 +57,14 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     if training.train_from is not None:  # such trials start from the features of the whole backbone
         kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
     found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
-    pretrained = dml.models.find(training.backbone).statistics(**training.backbone_settings) is not None
-    if images and not (pretrained or found.frozen or init_from):
+    if images and not (is_pretrained(training) or found.frozen or init_from):
         return replace(found, backbone=PIXELS, backbone_settings={})
     return replace(found, layers=kind == FREE and images and init_from is None)
+
+
+def is_pretrained(training: TrainingSpec | TrainingSection) -> bool:
+    """Whether the backbone has weights of its own."""
+    return dml.models.find(training.backbone).statistics(**training.backbone_settings) is not None
 
 
 DECIDING = (

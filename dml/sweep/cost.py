@@ -6,11 +6,14 @@ Seconds are those of similar trials in the store (the same images, network and b
 from __future__ import annotations
 
 import math
+import os
+import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from types import SimpleNamespace
@@ -209,11 +212,16 @@ def _trial_seconds(
     if missing and trials[0].training.device == "cuda" and not torch.cuda.is_available():
         return [], "it needs a GPU, which this machine lacks"
     timings: dict[str, tuple[float, float]] = {}
-    for kind in missing:
+    threads = int(study.resources.cpus_per_trial)
+    for number, kind in enumerate(missing):
         some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
         manifest, budget = manifests[some[0].dataset.name], seconds / len(missing) / len(some)
+        records = [keys.canonical(keys.record(spec)) for spec in some]
+        what = [records, {**manifest, "digest": ""}, threads, torch.__version__, platform.node(), os.cpu_count()]
+        path = store / "remembered" / f"timing-{study.name}-{number}.json"
+        time_each = partial(_time_each, some, manifest, budget, threads)
         try:
-            each = [time_steps(spec, manifest, budget, int(study.resources.cpus_per_trial)) for spec in some]
+            each = files.remembered(path, what, (), time_each)
         except ValueError:
             raise
         except Exception as error:  # of any part, also another package's
@@ -234,6 +242,12 @@ def _trial_seconds(
     basis = [f"as {count} similar trials in the store"] * bool(count)
     basis += ["by timing a few steps on random images"] * bool(missing)
     return costs, ", ".join(basis)
+
+
+def _time_each(
+    specs: Sequence[TrialSpec], manifest: Mapping[str, Any], seconds: float, threads: int
+) -> list[tuple[float, float]]:
+    return [time_steps(spec, manifest, seconds, threads) for spec in specs]
 
 
 def _kind(record: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """`dml check`: a study's mistakes and its cost."""
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -11,7 +12,7 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     lines = done.out.splitlines()
     assert lines[0].startswith("tiny: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert "by timing a few steps on random images" in lines[1]
-    assert not (project / "store").exists()
+    assert [path.name for path in (project / "store").iterdir()] == ["remembered"]
 
 
 def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
@@ -39,3 +40,20 @@ def test_a_trial_that_this_machine_cannot_run_has_a_cost_and_is_an_error(dml, pr
     assert programs == []
     monkeypatch.setenv("RAY_ADDRESS", "ray://elsewhere")
     assert dml("check", "tiny").code == 0
+
+
+@pytest.mark.parametrize(("classes", "said"), [(6, "trains on 5"), (3, ""), (4, "trains on 3")])
+def test_a_batch_of_more_classes_than_ones_own_files_have_is_refused_before_they_are_packed(
+    dml, project, classes, said
+):
+    """Of ten classes five train, and three of these tune."""
+    (project / "labels.csv").write_text("fine\n" + "\n".join(f"k{row // 4}" for row in range(40)))
+    np.save(project / "x.npy", np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32))
+    (project / "pipelines/studies/tiny.yaml").write_text(
+        "title: x\ndatasets:\n- {name: features, settings: {vectors: x.npy, table: labels.csv}}\nlosses: [triplet]\n"
+        f"training: {{frozen: true, embedding_size: 5, batch: {{classes: {classes}, per_class: 2}}}}\n"
+    )
+    done = dml("check", "tiny")
+    assert done.code == bool(said), done.err
+    assert said in done.err
+    assert done.err.startswith("error: pipelines/studies/tiny.yaml:5" if said else "")

@@ -73,6 +73,7 @@ def test_the_sentence_has_the_numbers_of_a_plain_loop_and_suspects_are_wrong_lab
         scores.append(np.mean(hits))
     assert plain == round(100 * np.mean(scores))
     assert best > plain + 5
+    assert re.search(r"Train.*about [0-9.]+ \w+", done.out)
     assert abs(int(re.search(r"some (\d+)%", done.out)[1]) / 100 - wrong.mean()) < 0.04
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.index(re.match(r".*", done.out)[0]) < page.index("<h2")
@@ -140,6 +141,7 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert "broken.png" in left_out
     assert ".txt" in left_out
     assert page.count('src="data:image/') > 30
+    assert re.search(r"Train.*about [0-9.]+ \w+", done.out)
     again = dml("look", pictures)
     assert again.code == 0  # its own page may be replaced
     found = dml("search", pictures, "query.png", "-k", 3)

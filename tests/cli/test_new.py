@@ -1,5 +1,6 @@
 """`dml new`: the study that it writes is valid, and says what was found."""
 
+import re
 import shutil
 from dataclasses import replace
 
@@ -10,10 +11,11 @@ import yaml
 from PIL import Image
 
 from dml import models
-from dml.cli import proposal
+from dml.cli import collection, proposal
 from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.survey import survey
+from dml.types import TrainingSpec
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +65,24 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_
     assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not a JPEG" in text
     assert yaml.safe_load(text)["seeds"] == [0, 1, 2]
     assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
+
+
+def test_images_are_audited_first_if_features_are_there_or_take_seconds(dml, project, photos, monkeypatch):
+    """Features of a network that would take longer than a limit are left to `dml look`, unless pixels will do."""
+    done = dml("new", "mine", photos)
+    assert "an audit by the pixels: " in done.out
+    assert "# an audit by the pixels" in (project / "pipelines/studies/mine.yaml").read_text()
+    spec, how = TrainingSpec(backbone="mlp", frozen=True), {"side": 8}
+    monkeypatch.setattr(collection, "_of_network", lambda options: (spec, how))
+    monkeypatch.setattr(collection, "of_each_view", lambda training, views: [training])
+    monkeypatch.setattr(collection, "_seconds_each", lambda *_: 1000.0)
+    assert "an audit by the pixels" in dml("new", "small", photos).out
+    monkeypatch.setattr(collection, "PHOTOGRAPH", 1)
+    monkeypatch.setattr(proposal, "PHOTOGRAPH", 1000)
+    done = dml("new", "large", photos)
+    assert done.code == 0, done.err
+    assert "not audited yet" in done.out
+    assert "dml look" in done.out
 
 
 @pytest.mark.parametrize("with_root", [True, False])
@@ -173,6 +193,7 @@ def test_a_study_of_vectors_fits_them(dml, project, texts, words):
     done = dml("new", "texts", *(texts / word if "." in word else word for word in words))
     assert done.code == 0, done.err
     assert "300 vectors of 10 classes" in done.out
+    assert re.search(r"an audit by your vectors: some [0-9.]+% of the labels look wrong", done.out)
     study = load_study(project / "pipelines/studies/texts.yaml")
     dataset, batch = study.datasets[0], study.training.batch
     assert (dataset.name, dataset.settings["columns"]) == ("features", {"fine": "label", "path": "text"})

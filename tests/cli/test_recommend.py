@@ -27,3 +27,15 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
         json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
         == "digits|uniform-0.4|triplet|random+random"
     )
+
+
+def test_what_was_recommended_is_remembered_until_results_change(dml, swept, monkeypatch):
+    first = dml("recommend", NAME, "--json", "first.json").out
+    with monkeypatch.context() as patch:
+        patch.setattr("dml.cli.recommend.load_results", None)
+        assert dml("recommend", NAME, "--json", "second.json").out == first
+    assert (swept / "first.json").read_bytes() == (swept / "second.json").read_bytes()
+    path = swept / "results/tiny/trials.parquet"
+    frame = pd.read_parquet(path)
+    frame[frame["cell"] != BEST].to_parquet(path)
+    assert dml("recommend", NAME).out != first

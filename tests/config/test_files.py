@@ -34,11 +34,11 @@ def test_the_line_of_a_missing_file(tmp_path):
     check(tmp_path, STUDY.partition("grid")[0])
 
 
-def check_own(tmp_path, monkeypatch, text, packed=()):
+def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "own.yaml"
     path.write_text(f"title: Own\nlosses: [triplet]\n{text}\n")
-    check_data(load_study(path), path, packed)
+    check_data(load_study(path), path, packed, tunes)
 
 
 def test_a_users_own_images_and_labels_must_exist(tmp_path, monkeypatch):
@@ -62,3 +62,17 @@ def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):
         check_own(tmp_path, monkeypatch, noise)
     (tmp_path / "n.csv").write_text("")
     check_own(tmp_path, monkeypatch, noise)
+
+
+@pytest.mark.parametrize(("train_on", "most", "tuned"), [("fine", 6, 3), ("coarse", 2, 2)])
+def test_a_batch_has_at_most_the_classes_that_the_source_states(tmp_path, monkeypatch, train_on, most, tuned):
+    def text(classes, sampler=""):
+        return (
+            f"datasets: [{{name: mnist, train_on: {train_on}}}]\ntraining: {{batch: {{{sampler}classes: {classes}}}}}"
+        )
+
+    for classes, tunes in ((most, False), (tuned, True)):
+        check_own(tmp_path, monkeypatch, text(classes), tunes=lambda cell, tunes=tunes: tunes)
+        with pytest.raises(ConfigError, match=rf"own\.yaml:4: training\.batch: .* 'mnist' trains on {classes}\b"):
+            check_own(tmp_path, monkeypatch, text(classes + 1), tunes=lambda cell, tunes=tunes: tunes)
+    check_own(tmp_path, monkeypatch, text(most + 1, "sampler: random, "))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.report.sections.effects_of_choices import EffectsOfChoices, crossed, effects
+from dml.report.sections.effects_of_choices import EffectsOfChoices, crossed, effects, says_nothing
 
 pytestmark = pytest.mark.slow
 
@@ -81,3 +81,11 @@ def test_a_loss_that_does_not_meet_all_choices_is_left_out(synthetic, loaded):
     assert len(left_out) == 1
     assert scores.shape == (2 * 2 * 3, 3)
     assert list(itertools.product(*scores.index.levels[1:])) == [point[1:] for point in sorted(scores.index)]
+
+
+@pytest.mark.parametrize(("seeds", "spread", "silent"), [(4, 1, False), (2, 60, True), (1, 1, True)])
+def test_effects_with_intervals_wider_than_all_of_them_say_nothing(seeds, spread, silent):
+    rng = np.random.default_rng(3)
+    means, _ = draw(rng)
+    noise = rng.normal(0, spread, (len(POINTS), seeds))
+    assert says_nothing(effects(pd.DataFrame((means - means.mean()).to_numpy()[:, None] + noise, POINTS))) == silent

@@ -104,3 +104,12 @@ def test_what_observed_labels_choose_is_the_baseline(with_projections):
     assert frame.loc[0.0, "from"] == "frozen features, whitened, both views"
     assert frame.loc[0.4, "from"] == "frozen features, whitened, both views or LDA"
     assert dict(best_and_untrained(with_projections).frame.set_index("rate")["untrained"]) == {0.0: 75.0, 0.4: 70.0}
+
+
+def test_a_network_that_trains_whole_is_compared_with_its_own_features(published):
+    """The published study's other baselines are of pixels: whitening of the untrained network is a cell of it."""
+    results = published("regime-cars-whole")
+    frame = best_and_untrained(results).frame
+    whitening = next(name for name in results.cells if "whitening" in name)
+    assert frame["untrained"].item() == pytest.approx(results.values(whitening, "test/fine/map@r").mean())
+    assert frame["from"].item() == "frozen features, whitened, both views"

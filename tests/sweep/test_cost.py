@@ -76,6 +76,11 @@ def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_
     assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + costs.OVERHEAD)
     assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
     assert "random images" in found.basis
+    steps = len(timed)
+    assert cost(tmp_path) == found
+    assert len(timed) == steps  # what was timed is remembered
+    cost(tmp_path, training={**STUDY["training"], "steps": 50})
+    assert len(timed) > steps
 
 
 def store_trial(tmp_path, packed="p", seconds=50.0, stop_at=None, **training):

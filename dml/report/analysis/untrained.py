@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dml import losses, statistics
+from dml.config.study import is_pretrained
 from dml.report.analysis.intervals import (
     CLASSES,
     CLASSES_SEARCHES,
@@ -33,6 +34,8 @@ from dml.statistics import Summary
 PIXELS, VECTORS = "pixels", "vectors"  # any other input is frozen features
 RERANKED = ", free, re-ranked"  # the end of a name: it needs the whole gallery, so it is no baseline
 ROUNDED = 1e-3  # scores in percent that differ by less are one
+FEATURES = "features"  # of a pretrained network that trains whole, as long as its embeddings
+PROJECTED = {"whitening": "whitened", "components": "components", "lda": "LDA"}
 SAME = 1e-6  # noise rates that differ by less are one
 
 
@@ -90,7 +93,10 @@ def untrained(
         )
         for name, scores in _scores(results, dataset, noise, rate, key).items()
     ]
-    fits = [one for one in baselines if not one.name.endswith(RERANKED) and (length is None or one.length == length)]
+    if all(baseline.name.startswith(PIXELS) for baseline in baselines):
+        baselines += _of_the_network(results, dataset, noise, rate, key)
+    fits = [one for one in baselines if not one.name.endswith(RERANKED)]
+    fits = [one for one in fits if length is None or one.length == length or one.name == FEATURES]
     fits = [one for one in fits if length is None and one.chosen] or fits
     return max(fits, key=lambda baseline: baseline.score, default=None)
 
@@ -145,12 +151,29 @@ def gain_over(results: Results, cell: str, own: Baseline, key: str) -> tuple[Sum
 def _same_method(results: Results, own: Baseline, cell: str, key: str) -> str | None:
     """The study's closed form with the baseline's score, at the data and noise rate of a cell."""
     at = results.cells[cell]
-    closed = [
-        name
-        for name in results.cells_of(at.dataset, at.noise, at.rate)
-        if losses.closed_form_of(results.cells[name].loss.name) is not None and len(results.values(name, key))
-    ]
-    return next((name for name in closed if abs(results.values(name, key).mean() - own.score) < ROUNDED), None)
+    closed = _closed_forms(results, at.dataset, at.noise, at.rate, key)
+    return next((name for name, values in closed.items() if abs(values.mean() - own.score) < ROUNDED), None)
+
+
+def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, pd.Series]:
+    """The study's cells that train nothing, and their scores in percent."""
+    cells = results.cells_of(dataset, noise, rate)
+    closed = [name for name in cells if losses.closed_form_of(results.cells[name].loss.name) is not None]
+    scores = {name: results.values(name, key) for name in closed}
+    return {name: values for name, values in scores.items() if len(values)}
+
+
+def _of_the_network(results: Results, dataset: str, noise: str, rate: float, key: str) -> list[Baseline]:
+    """The study's closed forms of a pretrained network that trains whole, where baselines are of pixels alone."""
+    views = ", both views" * (results.study.evaluation.views == "mirror")
+    found = []
+    for name, values in _closed_forms(results, dataset, noise, rate, key).items():
+        cell = results.cells[name]
+        word = PROJECTED.get(str(losses.closed_form_of(cell.loss.name)))
+        by_split = tuple(values.sort_index()) if results.study.splits > 1 else ()
+        if word and is_pretrained(results.study.training_of(cell)):
+            found.append(Baseline(FEATURES, float(values.mean()), by_split, word + views))
+    return found
 
 
 def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:

@@ -16,7 +16,7 @@ from dml import statistics
 from dml.counting import counted
 from dml.report.analysis.intervals import CORRECTED, over
 from dml.report.labels import Texts, is_topline, joined, readable, score_label
-from dml.report.page.blocks import Block, Column, Table
+from dml.report.page.blocks import Block, Column, Folded, Table
 from dml.report.results import Results, once
 from dml.report.sections._rows import block_column, rate_column
 from dml.types import value_text
@@ -36,8 +36,18 @@ class EffectsOfChoices:
         return not results.confirmed.empty and bool(tables(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A table for each dataset and noise model."""
-        yield from tables(results)
+        """A table for each dataset and noise model; those that say nothing are folded."""
+        silent = [table for table in tables(results) if says_nothing(table.frame)]
+        yield from (table for table in tables(results) if not says_nothing(table.frame))
+        if silent:
+            blocks = counted(len(results.study.blocks), results.study.block)
+            yield Folded(say("silent", blocks=blocks), tuple(silent))
+
+
+def says_nothing(frame: pd.DataFrame) -> bool:
+    """Whether most intervals reach further to a side than all effects differ, or there are none."""
+    reach = ((frame["effect high"] - frame["effect low"]) / 2).median()
+    return not reach <= frame["effect"].max() - frame["effect"].min()
 
 
 @once

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,105 @@ import pandas as pd
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
 from dml.report.sections import TheoryVerdict
 from papers.loop.figures import loop_box
-from papers.loop.verdicts import of_cases as computed
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import printed_formulas as arc_printed
+from papers.loop.theory import random_arcs, segments
+from papers.loop.theory import search as arc_search
+from papers.loop.theory.printed_formulas import Printed
+from papers.loop.theory.search import Agreement
 from papers.verdict_statements import stated
+
+Word = Literal["confirmed", "refuted", "undecided"]
+DIMENSIONS, ARCS, DEGENERATE = (2, 3, 8, 128), 400, 80
+DRAWS = 2000
+FORMULAS, FORMULA_ARCS = (3, 16, 128), 4000
+CLOSE = 1e-7  # of half squared distances; arcs that are opposite within 1e-6 lose half of the digits
+EXACT = 1e-9
+
+
+@cache
+def arcs_found() -> dict[str, Agreement]:
+    rng = np.random.default_rng(0)
+    found = {
+        f"random, {size} dimensions": arc_search.compare(random_arcs.uniform(rng, ARCS, size)) for size in DIMENSIONS
+    }
+    kinds = random_arcs.nearly_degenerate(rng, DEGENERATE, 3)
+    return found | {kind: arc_search.compare(arcs) for kind, arcs in kinds.items()}
+
+
+def nine_cases() -> TheoryVerdict:
+    found = arcs_found()
+    random = [found[f"random, {size} dimensions"] for size in DIMENSIONS]
+    pairs = sum(agreement.pairs for agreement in found.values())
+    worst = max(max(a.above, a.below, a.attained) for a in found.values())
+    least = min(int(agreement.hits.min()) for agreement in random)
+    verdict: Word = "confirmed" if worst < CLOSE and least > 0 else "refuted" if worst > 1e-3 else "undecided"
+    finding = (
+        f"On {pairs:,} pairs of arcs, {len(found) - len(random)} kinds of degenerate ones included, the best case and "
+        f"the search differ by at most {worst:.0e} in half the squared distance. Each case has the minimum for at "
+        f"least {least} of the {ARCS} random pairs in each of {', '.join(map(str, DIMENSIONS))} dimensions."
+    )
+    return TheoryVerdict("loop-nine-cases", verdict, finding)
+
+
+@cache
+def critical() -> arc_printed.Critical:
+    return arc_printed.critical(arc_printed.box_of_coefficients(np.random.default_rng(0), DRAWS))
+
+
+@cache
+def printed_formulas() -> dict[str, list[Printed]]:
+    rng = np.random.default_rng(0)
+    boxes = [arc_cases.box_of(random_arcs.uniform(rng, FORMULA_ARCS, size)) for size in FORMULAS]
+    return {
+        "printed": [arc_printed.compare(box, "printed") for box in boxes],
+        "equal": [arc_printed.compare(box, "equal") for box in boxes],
+    }
+
+
+def case_zero() -> TheoryVerdict:
+    residual, printed, equal = critical().residual, printed_formulas()["printed"], printed_formulas()["equal"]
+    opposite = min(float(residual[pair].min()) for pair in (("+", "-"), ("-", "+")))
+    same = max(float(residual[pair].max()) for pair in (("+", "+"), ("-", "-")))
+    verdict: Word = "refuted" if opposite > EXACT > same else "confirmed" if opposite < EXACT else "undecided"
+    finding = (
+        f"On {DRAWS:,} draws of (a, b, c, d), the gradient of f relative to their length is at least {opposite:.2f} at "
+        f"the pairs as printed and at most {same:.0e} at the pairs with equal signs. With the printed signs, "
+        f"{min(p.none for p in printed):.0%} to {max(p.none for p in printed):.0%} of random arcs in "
+        f"{FORMULAS[0]} to {FORMULAS[-1]} dimensions have no valid case, and {min(p.wrong for p in printed):.0%} to "
+        f"{max(p.wrong for p in printed):.0%} get a wrong distance; with equal signs, "
+        f"{max(p.none + p.wrong for p in equal):.0%}."
+    )
+    corrected = (
+        "The upper sign of tan(alpha) belongs to the upper sign of tan(beta), and the lower to the lower. The upper "
+        "pair is the minimum or the maximum of f, the lower pair a saddle."
+    )
+    return TheoryVerdict("loop-case-0", verdict, finding, corrected if verdict == "refuted" else "")
+
+
+@cache
+def lines_found() -> dict[str, tuple[int, float]]:
+    """How many pairs of segments, and the largest difference of the nine cases' distance from the search."""
+    rng = np.random.default_rng(0)
+    kinds = {f"random, {size} dimensions": segments.random(rng, ARCS, size) for size in (1, 2, 3, 16)}
+    kinds |= segments.degenerate(rng, DEGENERATE, 3)
+    found = {}
+    for kind, ends in kinds.items():
+        distance, _ = segments.nine_cases(ends)
+        # Squared, because near a distance of 0 the root of a rounding error is 1e-8.
+        found[kind] = len(distance), float(np.abs(distance**2 - segments.searched(ends) ** 2).max())
+    return found
+
+
+def straight() -> TheoryVerdict:
+    pairs, worst = sum(n for n, _ in lines_found().values()), max(error for _, error in lines_found().values())
+    verdict: Word = "confirmed" if worst < CLOSE else "refuted" if worst > 1e-3 else "undecided"
+    finding = (
+        f"On {pairs:,} pairs of segments, parallel ones and points included, the squared distance of the best case and "
+        f"that of a search differ by at most {worst:.0e}. A formula that is 0 / 0 may be left out: another case has "
+        "the same minimum."
+    )
+    return TheoryVerdict("loop-segments", verdict, finding)
 
 
 class LoopCases:
@@ -35,22 +134,22 @@ class LoopCases:
             "wrong distance, with the signs as printed. With equal signs both are 0."
         )
         alt = "The objective of LoOp over two angles with its four pairs of roots, and the errors of the printed signs."
-        yield Drawing("loop-cases", *loop_box.figure(computed.printed_formulas(), computed.FORMULAS), alt, caption)
+        yield Drawing("loop-cases", *loop_box.figure(printed_formulas(), FORMULAS), alt, caption)
         yield _signs()
         yield folded(_agreement())
         yield folded(_segments())
 
     def verdicts(self) -> list[TheoryVerdict]:
         """For the nine cases, the signs of case 0, and segments."""
-        return [computed.nine_cases(), computed.case_zero(), computed.straight()]
+        return [nine_cases(), case_zero(), straight()]
 
 
 def _signs() -> Table:
     rows = []
-    for (alpha, beta), residual in computed.critical().residual.items():
+    for (alpha, beta), residual in critical().residual.items():
         kind = "equal" if alpha == beta else "printed"
         rows.append((alpha, beta, kind, float(residual.min()), float(np.median(residual)), float(residual.max())))
-    other = computed.critical().supplement
+    other = critical().supplement
     rows.append(("+ or -", "+ or -", "best of 4, other A", float(other.min()), float(np.median(other)), other.max()))
     columns = (
         Column("alpha", "Sign of alpha's root", "name"),
@@ -59,7 +158,7 @@ def _signs() -> Table:
         *(Column(key, f"Gradient, {key}", "number") for key in ("least", "median", "largest")),
     )
     caption = (
-        f"Length of the gradient of f over that of (a, b, c, d), {computed.DRAWS:,} draws. Other A: a^2 - b^2 - c^2 + "
+        f"Length of the gradient of f over that of (a, b, c, d), {DRAWS:,} draws. Other A: a^2 - b^2 - c^2 + "
         "d^2, as one line of the supplement prints it."
     )
     frame = pd.DataFrame(rows, columns=[column.key for column in columns])
@@ -68,7 +167,7 @@ def _signs() -> Table:
 
 def _agreement() -> Table:
     rows = []
-    for kind, found in computed.arcs_found().items():
+    for kind, found in arcs_found().items():
         hits = {"interior": found.hits[0], "edge": found.hits[1:5].sum(), "corner": found.hits[5:].sum()}
         shares = {key: float(count / found.pairs) for key, count in hits.items()}
         rows.append({"kind": kind, "pairs": found.pairs, "difference": max(found.above, found.below)} | shares)
@@ -87,9 +186,7 @@ def _agreement() -> Table:
 
 
 def _segments() -> Table:
-    rows = [
-        {"kind": kind, "pairs": pairs, "difference": error} for kind, (pairs, error) in computed.lines_found().items()
-    ]
+    rows = [{"kind": kind, "pairs": pairs, "difference": error} for kind, (pairs, error) in lines_found().items()]
     columns = (
         Column("kind", "Segments", "name"),
         Column("pairs", "Pairs", "count"),

@@ -1,1 +1,0 @@
-"""Verdicts on the paper's theory claims, made from computed numbers."""
