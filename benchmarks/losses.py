@@ -90,6 +90,7 @@ MORE = {
     "proxy_anchor, 10000 classes": ("proxy_anchor", {}, None),
     "soft_triple, 10000 classes": ("soft_triple", {}, None),
     "arcface, 100000 classes": ("arcface", {}, None),
+    "arcface, a tenth of 100000 classes": ("arcface", {"sampled": 0.1}, None),
     "trimmed contrastive": ("trimmed", {"loss": "contrastive"}, None),
     "lifted_hinge": ("lifted_hinge", {}, None),
     "hphn_triplet": ("hphn_triplet", {}, None),

@@ -71,6 +71,7 @@ class GeneralizedSoftmax(SampleLoss):
     num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     q : 0 to 1, without 0.
     temperature : divides the cosines; > 0.
+    sampled : the share of the classes that a step compares with (`ProxyLoss`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -79,9 +80,15 @@ class GeneralizedSoftmax(SampleLoss):
     search_space: ClassVar[dict[str, Space]] = {"q": Uniform(0.1, 1.0), "temperature": LogUniform(0.02, 0.5)}
 
     def __init__(
-        self, num_classes: int, embedding_size: int, q: float = 0.7, temperature: float = 0.05, normalize: bool = True
+        self,
+        num_classes: int,
+        embedding_size: int,
+        q: float = 0.7,
+        temperature: float = 0.05,
+        sampled: float = 1.0,
+        normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize)
+        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("temperature", temperature, 0)
         check_above("q", q, 0)
         check_within("q", q, 0, 1)
@@ -116,6 +123,7 @@ class BootstrapSoftmax(SampleLoss):
     beta : weight of the labels; 0 to 1.
     form : `hard` or `soft`.
     temperature : divides the cosines; > 0.
+    sampled : the share of the classes that a step compares with (`ProxyLoss`).
     normalize : L2-normalise the embeddings.
     """
 
@@ -133,9 +141,10 @@ class BootstrapSoftmax(SampleLoss):
         beta: float = 0.8,
         form: str = "hard",
         temperature: float = 0.05,
+        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize)
+        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("temperature", temperature, 0)
         check_choice("form", form, FORMS)
         check_within("beta", beta, 0, 1)

@@ -16,7 +16,12 @@ from dml.types import LogUniform, Space, Uniform
 
 
 class ProxyLoss(nn.Module):
-    """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D)."""
+    """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D).
+
+    `sampled` is the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
+    from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
+    Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
+    """
 
     uses_tuples: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
@@ -26,11 +31,13 @@ class ProxyLoss(nn.Module):
     normalized: bool = True  # of the centres
     own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
-    def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1):
+    def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1, sampled: float = 1.0):
         super().__init__()
         for name, value in (("num_classes", num_classes), ("embedding_size", embedding_size), ("centers", centers)):
             check_above(name, value, 0)
-        self.normalize, self.centers = normalize, centers
+        check_above("sampled", sampled, 0)
+        check_within("sampled", sampled, 0, 1)
+        self.normalize, self.centers, self.sampled = normalize, centers, sampled
         self.stats: dict[str, Tensor] = {}
         self.proxies = nn.Parameter(torch.empty(num_classes, *(() if centers == 1 else (centers,)), embedding_size))
         self.reset()
@@ -40,13 +47,23 @@ class ProxyLoss(nn.Module):
         nn.init.normal_(self.proxies, std=self.proxies.shape[-1] ** -0.5, generator=generator)
 
     def similarities(self, embeddings: Tensor, labels: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
-        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,)."""
+        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
+
+        With `sampled`, C is the number of sampled classes, and labels are among these.
+        """
         labels = checked_labels(embeddings, labels)
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))
+        proxies: Tensor = self.proxies
+        count = min(len(proxies), max(math.ceil(self.sampled * len(proxies)), len(labels)))
+        if count < len(proxies):
+            order = torch.rand(len(proxies)).to(labels.device, non_blocking=True)
+            order[labels] = 2.0  # before all others
+            classes = order.topk(count).indices.sort().values
+            proxies, labels = proxies.index_select(0, classes), torch.searchsorted(classes, labels)
         x = prepared(embeddings.double() if self.exact and not normalize else embeddings, normalize)
-        centers = self.proxies.to(x.dtype).flatten(0, -2)
-        return products(x, unit(centers) if self.normalized else centers).view(len(x), *self.proxies.shape[:-1]), labels
+        centers = proxies.to(x.dtype).flatten(0, -2)
+        return products(x, unit(centers) if self.normalized else centers).view(len(x), *proxies.shape[:-1]), labels
 
 
 class SampleLoss(ProxyLoss):
@@ -133,6 +150,7 @@ class ProxyAnchor(ProxyLoss):
     num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
+    sampled : the share of the classes that a step compares with (`ProxyLoss`).
     normalize : L2-normalise the embeddings (proxies always are).
     """
 
@@ -140,9 +158,15 @@ class ProxyAnchor(ProxyLoss):
     search_space: ClassVar[dict[str, Space]] = {"alpha": LogUniform(8, 64), "margin": Uniform(0.0, 0.4)}
 
     def __init__(
-        self, num_classes: int, embedding_size: int, alpha: float = 32.0, margin: float = 0.1, normalize: bool = True
+        self,
+        num_classes: int,
+        embedding_size: int,
+        alpha: float = 32.0,
+        margin: float = 0.1,
+        sampled: float = 1.0,
+        normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, normalize)
+        super().__init__(num_classes, embedding_size, normalize, sampled=sampled)
         check_above("alpha", alpha, 0)
         check_at_least("margin", margin, 0)
         self.alpha, self.margin = alpha, margin
@@ -259,6 +283,7 @@ class Arcface(SampleLoss):
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.
     scale : s; > 0.
     centers : per class.
+    sampled : the share of the classes that a step compares with (`ProxyLoss`).
     normalize : has no effect.
     """
 
@@ -274,9 +299,10 @@ class Arcface(SampleLoss):
         factor: float = 1.0,
         scale: float = 64.0,
         centers: int = 1,
+        sampled: float = 1.0,
         normalize: bool = True,
     ):
-        super().__init__(num_classes, embedding_size, True, centers)
+        super().__init__(num_classes, embedding_size, True, centers, sampled)
         check_above("scale", scale, 0)
         check_within("margin", margin, 0, math.pi / 2)
         check_at_least("cosine_margin", cosine_margin, 0)

@@ -124,6 +124,34 @@ def test_against_a_loop(check, name, naive, settings):
     check.equal(loss, naive(check, loss, y), x, y, parameters=(loss.proxies,))
 
 
+@pytest.mark.parametrize("name", ["arcface", "proxy_anchor", "generalized_softmax", "bootstrap_softmax"])
+def test_sampled_classes_are_those_of_the_batch_and_others_at_random(check, name):
+    """A step is that of a loss with the sampled classes only; the rest of the centres have no gradient."""
+    x, _ = check.batch(0, sizes=(2,) * 3, duplicates=False)
+    y = torch.tensor([30, 7, 30, 7, 99, 0])
+    torch.manual_seed(0)
+    loss = dml.losses.build(name, num_classes=100, embedding_size=6, sampled=0.2).double()
+    other = torch.ones(100, dtype=torch.bool).index_fill(0, y, False)
+    seen = torch.zeros(100)
+    for _ in range(40):
+        loss.zero_grad()
+        value = loss(x, y)
+        value.backward()
+        taken = loss.proxies.grad.abs().sum(1) > 0
+        assert taken.sum() == 20
+        assert taken[y].all()
+        with torch.random.fork_rng():
+            alone = dml.losses.build(name, num_classes=20, embedding_size=6).double()
+        alone.load_state_dict({"proxies": loss.proxies.detach()[taken]})
+        torch.testing.assert_close(alone(x, taken.cumsum(0)[y] - 1), value)
+        seen += taken
+    assert seen[other].min() > 0
+    torch.manual_seed(1)
+    one = loss(x, y)
+    torch.manual_seed(1)
+    assert torch.equal(one, loss(x, y))
+
+
 def test_past_pi_the_logit_still_falls():
     loss = dml.losses.build("arcface", num_classes=2, embedding_size=2, margin=1.0).double()
     angles = torch.linspace(0.01, math.pi - 0.01, 200, dtype=torch.float64)

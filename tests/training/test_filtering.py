@@ -27,7 +27,7 @@ VMF = replace(PRISM, name="prism_vmf")
         (PRISM, "triplet", {}),
         (VMF, "softmax", {}),
         (PRISM, "info_nce", {"memory": {"size": 50, "warm_up": 2}}),
-        (DROPPING, "arcface", {"centers": 3}),
+        (DROPPING, "arcface", {"centers": 3, "sampled": 0.9}),
     ],
 )
 def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path, finish, part, loss, settings):
