@@ -100,5 +100,5 @@ def test_a_query_may_be_a_row_of_the_vectors_that_a_model_searches(dml, head, tm
     embedded = TrainedEmbedder(head)(given)
     distances = np.linalg.norm(embedded - embedded[7], axis=1)
     nearest = int(np.argsort(distances)[1])
-    assert f"{np.sort(distances)[1]:.3f}  {nearest}" in done.out
+    assert f"{np.sort(distances)[1]:.3f}  row {nearest}\n" in done.out
     assert dml("search", head, tmp_path / "given.npy", "10", "-o", tmp_path / "page.html").code == 2
