@@ -31,13 +31,14 @@ def refit(
     free: Annotated[
         bool, typer.Option("--free", help="The best method that trains nothing, such as whitening, in its place.")
     ] = False,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
 ) -> None:
     """Refit a study's winner on labels as given with all classes and images, and register it as the champion.
 
     The labels are those of the dataset, as they are. --rate and --noise take the winner of other labels, as for dml
     recommend, which says why it is. An interrupted training resumes.
 
-    [bold]Examples[/bold]: dml refit my-images · dml refit my-images --labels labels.csv
+    [bold]Examples[/bold]: dml refit my-images · dml refit my-images --labels labels.csv --onnx
     """
     name = name or study
     if not is_study_name(name):  # also of a folder in store/champions
@@ -46,6 +47,10 @@ def refit(
             f"{LONGEST_NAME} bytes",
             param_hint="--name",
         )
+    if onnx:
+        from dml.training.model_files import check_extra
+
+        check_extra()
     project = find_project()
     found, source, results = find_recommendation(project, study, rate, dataset, noise, score)
     from dml.report.recommendation import best_free, settings_of, trains
@@ -78,6 +83,12 @@ def refit(
     except KeyboardInterrupt:
         print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
         raise
+    if onnx:
+        from dml.training.model_files import ONNX, export_onnx
+
+        if not (made.folder / ONNX).is_file():  # one that is there was checked
+            export_onnx(made.folder)
+        print(f"{made.folder / ONNX}: checked with onnxruntime against torch", flush=True)
     uri = os.environ.get("MLFLOW_TRACKING_URI") or project.root / "mlflow.db"
     version, address = _register(project, study, name), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")

@@ -188,13 +188,14 @@ def champions(store: Path, study: str) -> list[Run]:
 def _champion(name: str, path: Path, card: dict[str, Any], latest: bool) -> Run:
     folder, recipe = path.parent, card["recipe"]
     winner, described = recipe["methods"][0], read_json(folder / "model.json")
+    identity = card["key"] + ("+onnx" if (folder / "model.onnx").is_file() else "")
     parts = {f"recipe/{recipe['score']}.{part}": winner[part] for part in ("mean", "low", "high")}
     data = {key: value for key, value in card["dataset"].items() if key not in KEPT}
     return Run(
         "champion",
         f"{name}, champion",
         tags={
-            "dml.identity": f"{name}/{card['key']}",
+            "dml.identity": f"{name}/{identity}",
             "dml.key": card["key"],
             "dml.git_commit": card["versions"]["git_commit"],
         },
@@ -203,7 +204,7 @@ def _champion(name: str, path: Path, card: dict[str, Any], latest: bool) -> Run:
         files={CARD: path},
         model=Model(
             folder,
-            card["key"],
+            identity,
             described["image_shape"],
             described["network"]["embedding_size"],
             name=ALIAS,

@@ -1,4 +1,4 @@
-"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network."""
+"""A trained network on disk: weights as safetensors, a JSON description that rebuilds it, and an ONNX file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.export import Dim
 
 from dml import models
 from dml.data import augment as augmentations
-from dml.evaluation import embed_images
+from dml.discovery import installed
+from dml.evaluation import embed_images, of_views
 from dml.files import replacing, write_text
 from dml.files import sha256 as digest
 from dml.models._weights import problems_of, read
 from dml.protocols import Augmentation
+from dml.seeding import numpy_generator
 from dml.training.frozen.opening import FeatureRows
 from dml.types import InitFromSpec, Views
 
@@ -128,3 +132,79 @@ def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str 
         raise ValueError(f"the weights are of another backbone: {'; '.join(problems)}")
     heads = [{name: w for name, w in state.items() if name.startswith(HEAD)} for state in (network, weights)]
     return given if head == "new" or problems_of(*heads) else {**given, **heads[1]}
+
+
+ONNX = "model.onnx"
+TOLERANCE = 1e-4  # of each number of an embedding; relative to the largest one if that is above 1
+BATCHES = (1, 2, 7)  # that are checked
+
+
+def check_extra() -> None:
+    """Raise a ValueError unless the packages that export and check are installed."""
+    if missing := [name for name in ("onnx", "onnxruntime", "onnxscript") if not installed(name)]:
+        raise ValueError(f"ONNX needs {', '.join(missing)}: pip install -c constraints.txt -e '.[onnx]'")
+
+
+class Deployed(nn.Module):
+    """What the ONNX file computes: the preprocessing, the network, and what the embedder does to its embeddings."""
+
+    def __init__(self, embedder: TrainedEmbedder):
+        super().__init__()
+        self.network, self._augment = embedder.network, embedder.augment
+        self._normalize, self._vectors = embedder.normalize, len(embedder.shape) == 1
+        self._embed = of_views(self._of_one, embedder.views)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """uint8 (N, H, W, C), or vectors float32 (N, D') -> float32 (N, D)."""
+        embeddings = self._embed(images[:, :, None, None] if self._vectors else images.permute(0, 3, 1, 2))
+        return nn.functional.normalize(embeddings) if self._normalize else embeddings
+
+    def _of_one(self, pixels: Tensor) -> Tensor:
+        return self.network(self._augment(pixels, training=False, generator=None))
+
+
+def export_onnx(folder: Path) -> Path:
+    """Write `model.onnx` beside the weights of a trained model, for batches of any size.
+
+    Raises ValueError if the extra is missing, if the network cannot be exported, or if the file's embeddings differ
+    from the model's by more than `TOLERANCE`.
+    """
+    check_extra()
+    embedder, path = TrainedEmbedder(folder), Path(folder) / ONNX
+    dtype = np.float32 if len(embedder.shape) == 1 else np.uint8
+    images = numpy_generator(0, "onnx").integers(0, 256, (max(BATCHES), *embedder.shape)).astype(dtype)
+    with replacing(path) as temporary:
+        try:
+            program = torch.onnx.export(
+                Deployed(embedder).eval(),
+                (torch.from_numpy(images),),
+                dynamo=True,
+                dynamic_shapes={"images": {0: Dim("batch")}},
+                input_names=["images"],
+                output_names=["embeddings"],
+                external_data=False,
+                verbose=False,
+            )
+            assert program is not None
+            program.save(str(temporary), external_data=False)
+        except Exception as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(f"{folder}: this network cannot be exported to ONNX: {first}") from error
+        _check(temporary, embedder, images)
+    return path
+
+
+def _check(path: Path, embedder: TrainedEmbedder, images: np.ndarray) -> None:
+    """Raise a ValueError if the file's embeddings of a batch differ from the model's."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    for size in BATCHES:
+        expected = embedder(images[:size])
+        (embeddings,) = session.run(None, {"images": images[:size]})
+        difference = float(np.abs(embeddings - expected).max()) / max(1.0, float(np.abs(expected).max()))
+        if not difference <= TOLERANCE:
+            raise ValueError(
+                f"{path}: for {size} images the ONNX file's embeddings differ from the model's by {difference:.2g}; at "
+                f"most {TOLERANCE:g} is accepted"
+            )

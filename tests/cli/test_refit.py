@@ -46,6 +46,13 @@ def untracked(monkeypatch):
     monkeypatch.setattr("dml.cli.refit._register", lambda *given: 1)
 
 
+@pytest.fixture
+def onnxruntime():
+    for name in ("onnx", "onnxscript"):
+        pytest.importorskip(name, reason="the extra `onnx` is not installed")
+    return pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+
+
 def folder_of(project, name=NAME):
     (found,) = (project / "store/champions" / name).glob("*/model")
     return found
@@ -64,9 +71,11 @@ def by_hand(folder, images):
 
 
 @pytest.mark.slow
-def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, packed, empty_database, tmp_path):
+def test_the_winner_is_trained_on_all_images_registered_and_embeds(
+    dml, swept, packed, empty_database, onnxruntime, tmp_path
+):
     shutil.copy(empty_database, swept / "mlflow.db")
-    done = dml("refit", NAME, "--rate", 0.1)
+    done = dml("refit", NAME, "--rate", 0.1, "--onnx")
     assert done.code == 0, done.err
     assert "triplet, easy + random: the best of tiny at 10% wrong labels" in done.out
     assert f"training on 1797 images of 2 classes (as given), {STEPS} steps" in done.out
@@ -102,7 +111,12 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
     served = mlflow.pyfunc.load_model("models:/tiny@champion")
     np.testing.assert_allclose(served.predict(images), expected, atol=1e-5)
     assert served.metadata.signature.inputs.inputs[0].shape == (-1, 8, 8, 1)
-    again = dml("refit", NAME, "--rate", 0.1)
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    for count in (1, 3, 50):
+        batch = packed.images[:count].copy()
+        (found,) = session.run(None, {"images": batch})
+        np.testing.assert_allclose(found, by_hand(folder, batch), atol=1e-4)
+    again = dml("refit", NAME, "--rate", 0.1, "--onnx")
     assert "trained already" in again.out
     assert "(version 1)" in again.out
     labels = pd.DataFrame({"index": packed.index["index"], "label": packed.index["coarse"]})

@@ -26,6 +26,11 @@ class ToFloat:
 
     def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
         """A batch, or a sequence of images (C, H, W), which may be views of larger images."""
+        if isinstance(images, Tensor) and torch.compiler.is_exporting():
+            # The same numbers within rounding, in operations that do not depend on the size of the batch.
+            images = self._channelled(images)
+            center, scales = (torch.tensor(_averaged(v, images.shape[-3])) for v in (self._mean, self._std))
+            return (images.float() / 255 - center.view(-1, 1, 1)) / scales.view(-1, 1, 1)
         parts = images.split(_chunk(images)) if isinstance(images, Tensor) else images
         parts = [self._channelled(part) for part in parts]
         first = parts[0]
