@@ -23,7 +23,7 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     project.study("second", second)
     project.stages("download pack split corrupt", "second")
     message = refused(project.stage("sweep", "second"))
-    assert "second.yaml:18: grid.training.init_from[1]: study 'first' has no results: run it first" in message
+    assert "second.yaml:18: grid.training.init_from[1]: dataset 'digits': study 'first' has no results" in message
     assert "dml run first" in message
 
     project.stages("download pack split corrupt sweep", "first")
