@@ -247,7 +247,7 @@ def chance(value: float) -> str:
 
 def breaks(name: str) -> Markup:
     """A path or label that can be broken after its folders and words."""
-    return Markup(re.sub("([/_])", r"\1<wbr>", escape(name)))
+    return Markup(re.sub("([/_])", r"\1<wbr>", str(escape(name))))  # of a Markup, `sub` would escape what it puts in
 
 
 def inline(names: Sequence[str]) -> Markup:

@@ -12,6 +12,7 @@ import pytest
 
 from dml import audit
 from dml.audit import pictures as module
+from dml.audit.page import breaks
 
 pytestmark = pytest.mark.slow
 
@@ -111,3 +112,7 @@ def test_what_belongs_to_another_audit_is_refused(write, bars):
         write(vectors=bars.vectors[:5])
     with pytest.raises(ValueError, match="paths: expected 120"):
         write(paths=bars.paths[:5])
+
+
+def test_a_long_name_may_be_broken_and_is_escaped():
+    assert breaks("kind_1/<2>.png") == "kind_<wbr>1/<wbr>&lt;2&gt;.png"
