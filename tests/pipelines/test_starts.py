@@ -30,7 +30,7 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     for wrong, expected in (
         (
             second.replace("{positives: random}", "{loss: margin}"),
-            "second.yaml:18: grid.training.init_from[1]: cell: no cell",
+            "second.yaml:18: grid.training.init_from[1]: dataset 'digits': cell: no cell",
         ),
         (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: it has no "),
     ):
