@@ -32,12 +32,10 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
             second.replace("{positives: random}", "{loss: margin}"),
             "second.yaml:18: grid.training.init_from[1]: dataset 'digits': cell: no cell",
         ),
-        (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: it has no "),
+        (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: "),
     ):
         project.study("second", wrong)
         assert expected in refused(project.stage("sweep", "second"))
-    project.study("second", second.replace("backbone: mlp", "backbone: small_conv"))
-    assert "the weights are of another backbone: it has no " in refused(project.stage("sweep", "second"))
     assert len(list(project.root.glob("store/trials/*/spec.json"))) == 2, "nothing ran"
 
     project.study("second", second)
