@@ -14,10 +14,12 @@ from typing import Any
 
 from dml.config.for_use import comparable
 from dml.files import write_text
+from dml.losses import closed_form_of
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.status import line
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
+from dml.types import Cell
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
@@ -54,8 +56,9 @@ class SweepProgress:
         """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
-        self._ended[job.phase] += 1
-        self._seconds[job.phase] += [] if reused else [outcome.seconds]
+        if _trains(job.cell):  # a closed form takes no time, and would say so of those that train
+            self._ended[job.phase] += 1
+            self._seconds[job.phase] += [] if reused else [outcome.seconds]
         if self._plan is not None and job.phase == "tune" and outcome.status == FINISHED and job.split == 0:
             value = self._plan.value(job, outcome)
             compared = job.index // self._plan.study.splits in self._compared
@@ -96,11 +99,11 @@ class SweepProgress:
         }
 
     def _left(self) -> float | None:
-        """The seconds that are left, by those of the trials that ended: of the same phase if there are any."""
+        """The seconds that are left, by those of the trained trials that ended: of the same phase if there are any."""
         if self._plan is None or not any(self._seconds.values()):
             return None
-        confirmed = len(self._plan.states) * len(self._plan.study.seeds)
-        trials = {"tune": self._plan.total - confirmed, "confirm": confirmed}
+        seeds, training = len(self._plan.study.seeds), sum(_trains(state.cell) for state in self._plan.states)
+        trials = {"tune": self._plan.total - len(self._plan.states) * seeds, "confirm": training * seeds}
         left = {phase: max(0, trials[phase] - self._ended[phase]) for phase in PHASES}
         both = [seconds for own in self._seconds.values() for seconds in own]
         each = {phase: self._seconds[phase] or both for phase in PHASES}
@@ -121,3 +124,7 @@ class SweepProgress:
             write_text(self._path, json.dumps(self.snapshot()))
         except OSError as error:  # a missing status file must not end the sweep
             print(f"status file: {error}", file=sys.stderr)
+
+
+def _trains(cell: Cell) -> bool:
+    return closed_form_of(cell.loss.name) is None

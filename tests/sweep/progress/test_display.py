@@ -25,3 +25,18 @@ def test_trials_that_are_left_take_as_long_as_those_of_their_phase(toy_study, tm
     progress.close("running")
     assert 0 < tuned < len(ended) - 1
     assert progress.snapshot()["left"] == pytest.approx(10 * (len(ended) - tuned - 1))
+
+
+def test_trials_that_train_nothing_do_not_shorten_those_that_do(toy_study, tmp_path):
+    study = toy_study(losses=["triplet", "whitening"], positives=["random"], negatives=["random"])
+    plan, progress = simulate(study, tmp_path, score), SweepProgress("toys", tmp_path / "status.json")
+    progress.watch(plan)
+    ended = list(plan.ended())
+    free = [one for one in ended if one[0].cell.loss.name == "whitening"]
+    tuned = [one for one in ended if one[0].phase == "tune"]
+    for seconds, jobs in ((0.1, free), (100.0, tuned)):
+        for job, outcome in jobs:
+            progress.ended(job, replace(outcome, seconds=seconds), reused=False)
+    progress.close("running")
+    assert free
+    assert progress.snapshot()["left"] == pytest.approx(100 * (len(ended) - len(free) - len(tuned)))
