@@ -177,8 +177,8 @@ def test_from_a_folder_of_photographs_to_a_model_a_search_page_and_an_audit(inst
     dml("embed", "photos", "../photos", "-o", "vectors.parquet")
     vectors = np.stack(pd.read_parquet(project / "vectors.parquet")["vector"])
     best = pd.read_parquet(project / "results/photos/trials.parquet").sort_values("objective")["key"].iloc[-1]
-    dml("embed", best[:12], "../photos", "-o", "by_key.npy")
-    np.testing.assert_array_equal(np.load(project / "by_key.npy"), vectors)
+    dml("embed", f"store/trials/{best}/model", "../photos", "-o", "by_folder.npy")
+    np.testing.assert_array_equal(np.load(project / "by_folder.npy"), vectors)
     dml("embed", python("-c", LOGGED, cwd=project).split()[-1], "../photos", "-o", "logged.npy")
     assert np.load(project / "logged.npy").shape == vectors.shape == (64, 4)
 
