@@ -112,7 +112,7 @@ def search(
 
     Without MODEL, images are compared as dml look finds best: by the features of a pretrained network, whitened if that
     is better. FOLDER may also be a table of images, or a file of vectors: a QUERY is then the number or text of a row,
-    or a file of other vectors. MODEL is a trained model's folder, key, study or URI. The page needs no other file.
+    or a file of other vectors. MODEL is a trained model's folder, study or URI. The page needs no other file.
 
     [bold]Examples[/bold]: dml search ./photos one.jpg · dml search texts.npy 12 · dml search my-images ./photos one.jpg
     """
