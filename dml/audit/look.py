@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +19,15 @@ from dml.report.page.blocks import rows
 from dml.report.page.html import environment
 from dml.training import free
 
-MARK = "dml look</title>"
 SUSPECTS, SEARCHES, NEIGHBOURS, CONFUSED, PAIRS = 12, 5, 6, 12, 12
 DUPLICATE = 0.999  # cosine, as of the audit
 ALL = 50_000  # images up to which copies are looked for
+
+
+def mark(place: Path) -> str:
+    """What the head of a place's page contains, and no other page: a look at one never replaces a look at another."""
+    digest = hashlib.sha256(str(place.resolve()).encode(errors="surrogateescape")).hexdigest()[:16]
+    return f'<meta name="dml-look" content="{digest}">'
 
 
 class Search(NamedTuple):
@@ -36,7 +42,7 @@ class Search(NamedTuple):
 class Seen:
     """All that a page shows."""
 
-    title: str  # of the place
+    place: Path
     names: Sequence[str]
     labels: np.ndarray  # (n,) texts; "": none
     sentence: str
@@ -114,6 +120,6 @@ def write(path: Path, seen: Seen, images: Images | None) -> None:
     values["suspected"] = 0 if seen.found is None else int(seen.found.suspects().sum())
     values["confused"] = confused and replace(confused, title="", frame=confused.frame.head(CONFUSED))
     text = templates.get_template("look.html").render(
-        **values, album=pictures, plain=images is None, mark=MARK, css=inline(STYLES), js=inline(SCRIPTS[:2])
+        **values, album=pictures, plain=images is None, title=seen.place.resolve().name, mark=mark(seen.place), css=inline(STYLES), js=inline(SCRIPTS[:2])
     )
     files.write_text(path, text)

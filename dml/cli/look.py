@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dml.files import LONGEST_NAME
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -49,7 +51,9 @@ def look(
             exists=True,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("dml-look.html"),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The page to write. [default: dml-look-NAME.html, as FOLDER]")
+    ] = None,
     labels: Labels = None,
     root: Root = None,
     column: Columns = None,
@@ -62,11 +66,11 @@ def look(
 
     [bold]Examples[/bold]: dml look ./photos · dml look vectors.npy --labels table.csv -o page.html
     """
-    from dml.audit.look import MARK
+    from dml.audit import look as page
     from dml.cli.search_page import check_page
 
-    check_page(out, MARK, "dml look")
-    from dml.audit import look as page
+    out = out or Path(f"dml-look-{study_name(place)}.html")
+    check_page(out, page.mark(place), f"dml look {place}")
     from dml.cli.collection import collect
 
     def say(line: str) -> None:
@@ -87,7 +91,7 @@ def look(
     commands = next_commands(seen, " ".join([shlex.quote(str(place.resolve())), *options]))
     text = sentence(seen, judged, best, found)
     shown = page.Seen(
-        seen.place.resolve().name,
+        seen.place,
         seen.names,
         seen.labels,
         text,
@@ -104,6 +108,11 @@ def look(
     print("\n".join([text, *notes, "", f"The page: {out.resolve().as_uri()}", "Next:"]))
     for what, command in commands:
         print("\n    ".join([f"  {what}", *command.splitlines()]))
+
+
+def study_name(place: Path) -> str:
+    """A name for files of a place: that of the place, in characters that a study's name may have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", place.resolve().stem).strip("-.")[: LONGEST_NAME // 2] or "images"
 
 
 def columns(pairs: list[str] | None) -> dict[str, str]:
@@ -201,10 +210,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
 def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     """What to do next and how long it takes, with the commands."""
     from dml.cli.project import find_project
-    from dml.files import LONGEST_NAME
     from dml.sweep.cost import duration_text
 
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", seen.place.resolve().stem).strip("-.")[: LONGEST_NAME // 2] or "images"
+    name = study_name(seen.place)
     try:
         find_project()
         before = ""

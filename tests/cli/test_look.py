@@ -113,7 +113,8 @@ def test_vectors_are_read_alike_however_their_labels_come(dml, vectors, tmp_path
     done = dml("look", *way)
     assert done.code == 0, done.err
     assert done.out.splitlines()[0] == expected
-    assert "about 7" in (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    (page,) = tmp_path.glob("dml-look-*.html")
+    assert "about 7" in page.read_text(encoding="utf-8")
     np.save(tmp_path / "query.npy", x[[5]])
     for query in (["5"], ["about 5"], ["query.npy"]):
         done = dml("search", way[0], *query, *way[1:], "-k", 3)
@@ -132,7 +133,7 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     before = {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
     done = dml("look", pictures)
     assert done.code == 0, done.err
-    page = (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    page = (tmp_path / "dml-look-pictures.html").read_text(encoding="utf-8")
     suspects = page[page.index('id="suspects"') : page.index('id="searches"')]
     assert "0-9.png" in suspects
     copies = page[page.index('id="copies"') : page.index('id="left-out"')]
@@ -152,10 +153,24 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
 
 
 def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
-    (tmp_path / "dml-look.html").write_text("<title>mine</title>")
+    (tmp_path / "dml-look-v.html").write_text("<title>mine</title>")
     done = dml("look", "v.npy", "--labels", "t.csv")
     assert done.code == 2
-    assert (tmp_path / "dml-look.html").read_text() == "<title>mine</title>"
+    assert (tmp_path / "dml-look-v.html").read_text() == "<title>mine</title>"
+
+
+def test_the_page_of_another_place_stays_and_that_of_the_same_is_renewed(dml, vectors, tmp_path):
+    (tmp_path / "other").mkdir()
+    np.save(tmp_path / "other/v.npy", vectors[0][:40])  # of the same name
+    assert dml("look", "v.npy").code == 0
+    page = (tmp_path / "dml-look-v.html").read_bytes()
+    done = dml("look", "other/v.npy")
+    assert done.code == 2 and "v.npy" in done.err
+    assert (tmp_path / "dml-look-v.html").read_bytes() == page
+    assert dml("look", "other/v.npy", "-o", "other.html").code == 0
+    (tmp_path / "dml-look-v.html").write_bytes(page.replace(b"</html>", b"old</html>"))
+    assert dml("look", str(tmp_path / "v.npy")).code == 0
+    assert (tmp_path / "dml-look-v.html").read_bytes() == page
 
 
 @pytest.mark.parametrize(
@@ -176,7 +191,7 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     assert done.code == 0, done.err
     assert ("first in" in done.out) is scored
     assert ("label" in done.out.splitlines()[0].partition(";")[2]) is judged
-    page = (tmp_path / "dml-look.html").read_text(encoding="utf-8")
+    page = (tmp_path / "dml-look-v.html").read_text(encoding="utf-8")
     assert page.count('class="query"') == 5
     assert ('id="suspects"' in page) is judged
 
