@@ -116,10 +116,9 @@ def write(path: Path, seen: Seen, images: Images | None) -> None:
     templates = environment("dml.audit.page")
     templates.filters |= {"rate": rate, "chance": chance, "breaks": breaks, "cells": rows}
     values: dict[str, Any] = {"seen": seen, "suspects": shown, "pairs": pairs[:PAIRS], "copies": len(pairs)}
+    values |= {"title": seen.place.resolve().name, "mark": mark(seen.place), "plain": images is None}
     values["contradictions"] = sum(seen.labels[a] != seen.labels[b] for a, b in pairs)
     values["suspected"] = 0 if seen.found is None else int(seen.found.suspects().sum())
     values["confused"] = confused and replace(confused, title="", frame=confused.frame.head(CONFUSED))
-    text = templates.get_template("look.html").render(
-        **values, album=pictures, plain=images is None, title=seen.place.resolve().name, mark=mark(seen.place), css=inline(STYLES), js=inline(SCRIPTS[:2])
-    )
-    files.write_text(path, text)
+    template = templates.get_template("look.html")
+    files.write_text(path, template.render(**values, album=pictures, css=inline(STYLES), js=inline(SCRIPTS[:2])))

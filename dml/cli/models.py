@@ -40,9 +40,9 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     dataset : of a study; None: its only one.
     noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
     """
-    from dml.tracking.connection import is_model_uri, model_folder
+    from dml.tracking.connection import model_folder
 
-    if is_model_uri(text):
+    if text.startswith(("models:/", "runs:/")):
         with _tracking() as uri:
             folder = model_folder(text, uri)
     elif (here := model_folder_of(Path(text))) is not None:

@@ -23,7 +23,7 @@ AFTER = "Save your answers. This command says how many labels are wrong, and wri
 
 
 def skipped(study: str) -> bool:
-    """Write the output of a study that neither with what it extends nor by a person's request has an audit, if so."""
+    """Whether neither the study nor a person asks for an audit; then its output is written."""
     data = Path("data", study)
     if not (data / "study.yaml").is_file() or (AUDITS / study / "request.json").is_file():
         return False
@@ -75,16 +75,14 @@ def audited(study: Study) -> dict[str, Any]:
             commands=[(AFTER, f"dml audit {study.name} --review review.csv")],
         )
         write_json(fresh / "summary.json", content)
-    problem = ""
     if tracks():
         from dml.report.runs import audits
         from dml.tracking import Picture
         from dml.tracking.sync import sync
 
         problem = sync(Picture(study.name, audits(folder, study.name)))
+        notes += [f"it is not in MLflow: {problem}"] * bool(problem)
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
     for note in notes:
         print(f"audit: {note}", file=sys.stderr)
-    if problem:
-        print(f"audit: it is not in MLflow: {problem}", file=sys.stderr)
     return content

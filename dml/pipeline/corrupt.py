@@ -36,23 +36,23 @@ def run(study: Study) -> None:
             written.append(folder / f"{name}.parquet")
             with replacing(written[-1]) as temporary:
                 labels.to_parquet(temporary, index=False)
-            for given, found in shares.items():
+            for given, rates in shares.items():
                 counted = (labels["noise"] == given) & (labels["phase"] == "confirm") & (labels["observed"] >= 0)
-                found.append(float(labels.loc[counted, "flipped"].mean()))
+                rates.append(float(labels.loc[counted, "flipped"].mean()))
         _check_rates(study, dataset, shares)
     tidy(folder, written)
 
 
 def _check_rates(study: Study, dataset: DatasetSection, shares: Mapping[str, Sequence[float]]) -> None:
     """That the rate of labels as given is the share of wrong ones, or its mean over class splits."""
-    for given, found in shares.items():
-        counted = statistics.fmean(found)
-        rates = [rate for model in study.noise if model.label == given for rate in model.rates]
-        for rate in (rate for rate in rates if abs(counted - rate) > TOLERANCE):
-            over = f" (mean of {len(found)} class splits: {', '.join(f'{share:.3f}' for share in found)})"
+    for model in (model for model in study.noise if model.label in shares):
+        measured = shares[model.label]
+        mean = statistics.fmean(measured)
+        several = f" (mean of {len(measured)} class splits: {', '.join(f'{share:.3f}' for share in measured)})"
+        for rate in (rate for rate in model.rates if abs(mean - rate) > TOLERANCE):
             raise ValueError(
-                f"dataset {dataset.label!r}: noise {given!r}: {counted:.4f} of the labels are wrong"
-                f"{over if len(found) > 1 else ''}, the rate says {rate:g}: expected `rates: [{counted:.3f}]`"
+                f"dataset {dataset.label!r}: noise {model.label!r}: {mean:.4f} of the labels are wrong"
+                f"{several * (len(measured) > 1)}, the rate says {rate:g}: expected `rates: [{mean:.3f}]`"
             )
 
 
@@ -85,8 +85,8 @@ def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.Data
                     context["features"] = packed.images[rows][:, 0, 0]
                 else:
                     context["images"] = packed.images
-                found = noise.table(rows, labels, models, group, phase, **context)
-                yield noise.halves(found, *_halves(root, dataset, name, group[0], by_given)) if divided else found
+                table = noise.table(rows, labels, models, group, phase, **context)
+                yield noise.halves(table, *_halves(root, dataset, name, group[0], by_given)) if divided else table
 
 
 def _halves(root: Path, dataset: DatasetSection, name: str, seed: int, by_given: bool) -> tuple[np.ndarray, np.ndarray]:

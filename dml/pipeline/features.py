@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run(study: Study) -> None:
     root = data_root(study)
     written = {
-        dataset: {name: {"folder": os.path.relpath(folder, root)} for name, folder in found.items()}
-        for dataset, found in extract_all(study, root, STORE / "features").items()
+        dataset: {name: {"folder": os.path.relpath(folder, root)} for name, folder in folders.items()}
+        for dataset, folders in extract_all(study, root, STORE / "features").items()
     }
     write_json(root / "features.json", written)

@@ -11,7 +11,7 @@ from pathlib import Path
 from dml.config import Study, load_study
 from dml.files import write_text
 from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES
-from dml.pipeline.versions import own_code
+from dml.pipeline.versions import project_modules
 from dml.report.assembly import figure_arrays
 from dml.report.overview import FIGURES, overview
 from dml.report.regimes import START, with_regimes
@@ -42,12 +42,9 @@ def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
     """Draw the figures that the page shows of some studies, from `results` or else from their snapshots."""
     folder = SNAPSHOTS.parent / FIGURES
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
     with tempfile.TemporaryDirectory() as site:
         drawn = build(studies, results, STORE, Path(site), SNAPSHOTS).parent / "figures"
-        for study in studies:
-            written.append(shutil.copyfile(drawn / study.name / "key.png", folder / f"{study.name}.png"))
-    return written
+        return [shutil.copyfile(drawn / one.name / "key.png", folder / f"{one.name}.png") for one in studies]
 
 
 def run(study: Study) -> None:
@@ -65,8 +62,8 @@ def run(study: Study) -> None:
 
 def uncommitted() -> str:
     """The files of code and studies that differ from the last commit, a line each."""
-    own = sorted({path.parts[0] for path in own_code(Path())})  # whole packages: files may be deleted there
-    done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *own], capture_output=True, text=True)
+    packages = sorted({path.parts[0] for path in project_modules(Path())})  # whole packages: files may be deleted there
+    done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *packages], capture_output=True, text=True)
     if done.returncode:
         raise ValueError(
             "a snapshot names the commit that it comes from, and this project is not in a git repository: git init, "

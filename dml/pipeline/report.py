@@ -47,8 +47,7 @@ def run(studies: list[Study]) -> None:
 def pages(chosen: list[Study]) -> list[Study | Source]:
     """The chosen studies, then the others that have results here or a snapshot, by name.
 
-    Those with a snapshot are read only where their pages are made again. Results here without a study that can be read
-    are left out, which is said: nothing else may stop the report.
+    Those with a snapshot are read only where their pages are made again. A study that cannot be read is left out.
     """
     use_project(Path())
     with_snapshot = {snapshot.path.name for snapshot in snapshots(SNAPSHOTS)}

@@ -18,13 +18,13 @@ def main(arguments: Sequence[str]) -> int:
     from dvc.ui import ui
 
     ui.enable = lambda: None  # else it ends with the advice to push
-    own = logging.getLogger("dvc")
-    for handler in own.handlers:
+    logger = logging.getLogger("dvc")
+    for handler in logger.handlers:
         handler.setLevel(max(handler.level, logging.WARNING))
     STORE.mkdir(exist_ok=True)
     log = logging.FileHandler(STORE / "dvc.log", mode="w", encoding="utf-8")
     log.setLevel(logging.INFO)
-    own.addHandler(log)
+    logger.addHandler(log)
     return int(dvc(["repro", *arguments]))
 
 

@@ -14,10 +14,10 @@ def run(study: Study) -> None:
     check_files(study, STUDIES / f"{study.name}.yaml")
     content = content_of(STUDIES / f"{study.name}.yaml")
     datasets: Any = [
-        {**given, "resize": own.packing["resize"]}
+        {**given, "resize": dataset.packing["resize"]}
         if isinstance(given, dict) and given.get("resize") == NETWORK
         else given
-        for given, own in zip(content["datasets"], study.datasets, strict=True)
+        for given, dataset in zip(content["datasets"], study.datasets, strict=True)
     ]  # so that DVC packs again for another network
     content["datasets"] = datasets
     if "class_splits" in content:  # the stage `split` depends on datasets.yaml only

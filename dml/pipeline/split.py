@@ -10,7 +10,6 @@ from dml.data import sources, splits
 from dml.data.packing import of_vectors
 from dml.own_files import tidy
 from dml.pipeline.folders import data_root
-from dml.protocols import Source
 from dml.training.data import check_sets, open_packed_of
 
 if TYPE_CHECKING:
@@ -22,24 +21,20 @@ def run(study: Study) -> None:
     for dataset in study.datasets:
         source = sources.build(dataset.name, **dataset.settings)
         packed = open_packed_of(data_root(study), dataset.label)
-        for number, found in enumerate(_splits(study, packed.index, source)):
-            for table in found.values():
+        splits_by_seed: list[dict[int | None, pd.DataFrame]] = [splits.by_seed(packed.index, source)]
+        if study.splits > 1:
+            several = splits.make_several(packed.index, source, study.splits, study.folds)
+            splits_by_seed = [{None: table} for table in several]
+        for number, tables in enumerate(splits_by_seed):
+            for table in tables.values():
                 _check(study, dataset, packed.index, table)
             name = splits.data_name(dataset.label, number)
             print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
             noun = "vector" if of_vectors(packed.manifest) else "image"
             if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy(), noun):
                 print(f"{name}: {text}")
-            written += splits.save_all(found, folder, name)
+            written += splits.save_all(tables, folder, name)
     tidy(folder, written)
-
-
-def _splits(study: Study, index: pd.DataFrame, source: Source) -> list[dict[int | None, pd.DataFrame]]:
-    """For each class split, that of each seed (`splits.by_seed`)."""
-    count = study.splits
-    if count == 1:
-        return [splits.by_seed(index, source)]
-    return [{None: table} for table in splits.make_several(index, source, count, study.folds)]
 
 
 def _check(study: Study, dataset: DatasetSection, index: pd.DataFrame, table: pd.DataFrame) -> None:

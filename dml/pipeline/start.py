@@ -82,8 +82,8 @@ def chosen() -> list[str]:
         names = listed(PARAMS)
     except ValueError as error:
         sys.exit(f"error: {error}")
-    found = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
+    existing = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
     for name in names:
-        if name not in found:
+        if name not in existing:
             print(f"{PARAMS} names {name!r}, which has no file: left out; remove it there", file=sys.stderr)
-    return found
+    return existing

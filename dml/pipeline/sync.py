@@ -61,8 +61,8 @@ def picture_of(place: Place, study: Study) -> Picture:
     winners, audited = champions(store, study.name), audits(Path(place.audit), study.name)
     if results.trials.empty and not is_live:
         return Picture(study.name, [*winners, *audited])
-    found = picture(results, _state(store, study.name) if is_live else "finished")
-    first, *others = found.runs
+    shown = picture(results, _state(store, study.name) if is_live else "finished")
+    first, *others = shown.runs
     packed = {f"dml.data.{n}": entry["digest"] for n, entry in (read_json(data / "pack.json") or {}).items()}
     first = replace(first, tags={**first.tags, **packed})
     if not is_live:
@@ -88,11 +88,11 @@ def _written(path: Path) -> float:
 
 def _state(store: Path, study: str) -> str:
     """The state of a sweep that has not written its results."""
-    now = read_json(store / "sweeps" / f"{study}.json") or {}
-    state = now.get("state", "interrupted")
-    if state in ("starting", "running"):
-        return "running" if time.time() - now["updated"] < STALE_SECONDS else "interrupted"
-    return str(state)
+    status = read_json(store / "sweeps" / f"{study}.json") or {}
+    state = str(status.get("state", "interrupted"))
+    if state not in ("starting", "running"):
+        return state
+    return "running" if time.time() - status["updated"] < STALE_SECONDS else "interrupted"
 
 
 def _model(store: Path, key: str) -> Model | None:
@@ -102,41 +102,38 @@ def _model(store: Path, key: str) -> Model | None:
     described: dict[str, Any] | None = read_json(folder / "model.json") if key else None
     if described is None:
         return None
-    shape, size = described["image_shape"], described["network"]["embedding_size"]
-    return Model(folder.resolve(), key, shape, size)
+    return Model(folder.resolve(), key, described["image_shape"], described["network"]["embedding_size"])
 
 
 def keep_in_sync(place: Place, seconds: float) -> int:
     """Sync until the standard input ends, and then once more. Returns the exit code: 0 if MLflow is up to date."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, whose end this process awaits
     ended = threading.Event()
-    threading.Thread(target=_await_end, args=(ended,), daemon=True).start()
+
+    def await_end() -> None:
+        sys.stdin.buffer.read()
+        ended.set()
+
+    threading.Thread(target=await_end, daemon=True).start()
 
     from dml.config import load_study
 
-    study, said, shown = load_study(place.study), "", None
+    study, warning, shown = load_study(place.study), "", None
     live = _live(place, study)
     while not ended.is_set():
         begun, version = time.monotonic(), live.stat().st_mtime_ns if live.is_file() else None
         if version is not None and version != shown:
             problem = sync_study(place, study)
             shown = None if problem else version
-            if problem and not said:
+            if problem and not warning:
                 print(f"{problem}\nThe sweep goes on; MLflow is brought up to date later.", file=sys.stderr, flush=True)
-            said = problem
+            warning = problem
         ended.wait(max(seconds if version else 1.0, (time.monotonic() - begun) / SHARE))
     problem = sync_study(place, study, float(os.environ.get("DML_TRACKING_PATIENCE", PATIENCE_SECONDS)))
     if problem:
-        print(
-            f"{problem}\nMLflow lacks results of {study.name}: `dml sync {study.name}` brings it up to date.",
-            file=sys.stderr,
-        )
+        later = f"MLflow lacks results of {study.name}: `dml sync {study.name}` brings it up to date."
+        print(f"{problem}\n{later}", file=sys.stderr)
     return int(bool(problem))
-
-
-def _await_end(ended: threading.Event) -> None:
-    sys.stdin.buffer.read()
-    ended.set()
 
 
 if __name__ == "__main__":

@@ -33,18 +33,18 @@ def run(root: Path = Path()) -> None:
 
 def digests(stage: str, root: Path = Path()) -> dict[str, str]:
     """A digest of each file that a stage runs, by its path: `dml/...`, or that of a file in the project's folder."""
-    own = files_of(stage)
-    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in own}
-    of_papers = (root / PAPERS).rglob("*") if THEORY in own else ()
+    modules = files_of(stage)
+    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in modules}
+    of_papers = (root / PAPERS).rglob("*") if THEORY in modules else ()
     files |= {
         path.relative_to(root).as_posix(): path
-        for path in (*own_code(root), *of_papers)
+        for path in (*project_modules(root), *of_papers)
         if path.is_file() and path.suffix not in NOT_READ
     }
     return {name: _digest(path) for name, path in files.items()}
 
 
-def own_code(root: Path) -> Iterator[Path]:
+def project_modules(root: Path) -> Iterator[Path]:
     """The modules in the project's folder, and the files of packages there: parts of one's own may be in them."""
     yield from root.glob("*.py")
     for package in root.glob("[!_.]*/__init__.py"):
@@ -54,13 +54,13 @@ def own_code(root: Path) -> Iterator[Path]:
 
 def files_of(stage: str) -> set[Path]:
     """The modules that a stage imports, directly or not, and the other files of their rooms, such as templates."""
-    found: set[str] = set()
+    modules: set[str] = set()
     ahead = [f"dml.pipeline.{stage}", START]
     while ahead:
         module = ahead.pop()
-        if module in found or module == "dml":
+        if module in modules or module == "dml":
             continue
-        found.add(module)
+        modules.add(module)
         ahead.append(module.rpartition(".")[0])
         if module.startswith(CONFIG):
             ahead += [f"{CONFIG}.{path.stem}" for path in _file(CONFIG).parent.glob("[!_]*.py")]
@@ -68,9 +68,9 @@ def files_of(stage: str) -> set[Path]:
             ahead += imports(_file(module))
         if module in KINDS:  # its parts are imported by name
             ahead += [f"{module}.{path.stem}" for path in _file(module).parent.glob("[!_]*.py")]
-    rooms = [PACKAGE / room for room in {module.split(".")[1] for module in found}]
+    rooms = [PACKAGE / room for room in {module.split(".")[1] for module in modules}]
     others = {path for room in rooms for path in room.rglob("*") if path.is_file() and path.suffix not in NOT_READ}
-    return {_file(module) for module in found} | {path for path in others if path.suffix != ".py"}
+    return {_file(module) for module in modules} | {path for path in others if path.suffix != ".py"}
 
 
 @cache

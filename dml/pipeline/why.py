@@ -16,7 +16,7 @@ def run(study: Study) -> None:
     store = TrialStore(STORE, study.resources.storage, snapshot_outcomes(SNAPSHOTS)).look()
     starts, rates = InitFromFinder(RESULTS, STORE), Rates(root, STORE).known
     try:
-        lines = list(explain(study, store, lambda *asked: describe(root, *asked), starts, rates))
+        lines = list(explain(study, store, lambda *names: describe(root, *names), starts, rates))
     except FileNotFoundError as error:  # of a data stage, such as the labels of a seed that is new
         stage = f"`dvc repro corrupt@{study.name}`, which trains nothing"
         raise FileNotFoundError(str(error).replace("`dvc repro`", stage)) from None

@@ -52,9 +52,9 @@ def open_experiment(client: MlflowClient, uri: str) -> Experiment:
 
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is None:
-        place = Path("mlartifacts").resolve().as_uri() if uri.startswith("sqlite") else None
+        artifacts = Path("mlartifacts").resolve().as_uri() if uri.startswith("sqlite") else None
         try:
-            return client.get_experiment(client.create_experiment(EXPERIMENT, artifact_location=place))
+            return client.get_experiment(client.create_experiment(EXPERIMENT, artifact_location=artifacts))
         except MlflowException:
             experiment = client.get_experiment_by_name(EXPERIMENT)  # another sweep created it in between
             if experiment is None:
@@ -64,12 +64,12 @@ def open_experiment(client: MlflowClient, uri: str) -> Experiment:
     return experiment
 
 
-def runs_of(client: MlflowClient, experiment: str, wanted: str) -> Iterator[Run]:
+def runs_of(client: MlflowClient, experiment: str, query: str) -> Iterator[Run]:
     """The runs that a search finds, the first created one first."""
     token = None
     while True:
         page = client.search_runs(
-            [experiment], wanted, max_results=PAGE, order_by=["attributes.start_time ASC"], page_token=token
+            [experiment], query, max_results=PAGE, order_by=["attributes.start_time ASC"], page_token=token
         )
         yield from page
         token = page.token
@@ -78,15 +78,11 @@ def runs_of(client: MlflowClient, experiment: str, wanted: str) -> Iterator[Run]
 
 
 def was_rejected(error: Exception) -> bool:
-    """Whether MLflow answered that a request is invalid or unknown to it, so that sending it again cannot succeed.
-
-    A conflict is not: MLflow checks and then inserts, for example a dataset that two studies share, and answers
-    `BAD_REQUEST` to the second one. Repeating it succeeds.
-    """
+    """Whether MLflow rejects a request for good, which a conflict of two writers that insert the same is not."""
     return getattr(error, "error_code", "") in REJECTED and CONFLICT.search(str(error)) is None
 
 
-def said(uri: str, error: Exception) -> str:
+def error_line(uri: str, error: Exception) -> str:
     """A backend's error in one line."""
     return f"MLflow at {uri}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:300]}"
 
@@ -107,14 +103,6 @@ def quiet() -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-SCHEMES = ("models:/", "runs:/")
-
-
-def is_model_uri(text: str) -> bool:
-    """Whether a text is the URI of a model in MLflow: `models:/name/1`, `models:/m-<id>` or `runs:/<id>/best`."""
-    return text.startswith(SCHEMES)
-
-
 def model_folder(uri: str, tracking: str | None = None) -> Path:
     """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server."""
     import mlflow
@@ -128,7 +116,7 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
     except (mlflow.exceptions.MlflowException, OSError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{uri}: MLflow at {mlflow.get_tracking_uri()} has no such model ({first})") from error
-    found = sorted(folder.rglob("model.json"))
-    if not found:
+    descriptions = sorted(folder.rglob("model.json"))
+    if not descriptions:
         raise ValueError(f"{uri}: not a model that dml logged: expected a file model.json in its artifacts")
-    return found[0].parent.resolve()
+    return descriptions[0].parent.resolve()

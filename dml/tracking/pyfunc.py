@@ -1,15 +1,12 @@
 """A trained model that MLflow serves: it maps images uint8 (N, H, W, C) to embeddings float32 (N, D).
 
-Nothing is pickled. MLflow stores the code of `dml`, the weights as safetensors and their description as JSON;
-`_pyfunc_code.py` assembles the model when it is loaded.
+Nothing is pickled: MLflow stores code, weights and their description, from which `_pyfunc_code.py` assembles the model.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +49,7 @@ def log_model(uri: str, run_id: str, model: Model) -> str:
             model_config={"loader": model.loader},
             code_paths=[str(Path(__file__).parents[1])],
             signature=ModelSignature(inputs, outputs),
-            input_example=_example(model.image_shape).astype(kind),
+            input_example=np.zeros((1, *model.image_shape), kind),
             pip_requirements=[f"{package}=={importlib.metadata.version(package)}" for package in REQUIREMENTS],
         )
     return logged.model_uri
-
-
-def _example(shape: Sequence[int]) -> np.ndarray:
-    """An image or a vector whose values rise from 0 to 255, again and again: (1, *shape)."""
-    return (np.arange(math.prod(shape)) % 256).reshape(1, *shape)

@@ -1,7 +1,7 @@
-"""Makes a study's runs in MLflow those of a picture, as often as one likes.
+"""Makes a study's runs in MLflow those of a picture: each sync completes what the last one left.
 
 Runs are found by their tags (`dml.tracking.KEYS`), created if missing, and written if their content is not that of the
-tag `dml.content`, which is written last. So nothing appears twice, and a sync completes what the last one left.
+tag `dml.content`, which is written last. So nothing appears twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.entities import Run as Stored
 
 from dml.tracking import RUNNING, Model, Picture, Run, key_of, metric_name, parameters
-from dml.tracking.connection import client_of, default_uri, open_experiment, quiet, runs_of, said, was_rejected
+from dml.tracking.connection import client_of, default_uri, error_line, open_experiment, quiet, runs_of, was_rejected
 
 LARGEST = 64 * 2**20  # bytes; larger files stay on disk only
 LONG = ["curve", "diagnostics"]  # columns
@@ -66,9 +66,9 @@ def register(uri: str, run_id: str, model: str, study: str, name: str) -> int:
     except mlflow.MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-    source, own = client.get_logged_model(model.removeprefix("models:/")), {"dml.model": model, "dml.study": study}
-    made = client.create_model_version(name, model, run_id=run_id, tags=own, model_id=source.model_id)
-    return int(made.version)
+    tags = {"dml.model": model, "dml.study": study}
+    model_id = model.removeprefix("models:/")
+    return int(client.create_model_version(name, model, run_id=run_id, tags=tags, model_id=model_id).version)
 
 
 def version_of(name: str, uri: str, alias: str = "champion") -> int:
@@ -84,8 +84,6 @@ RETRY_SECONDS = 1.0
 
 def sync(picture: Picture, uri: str | None = None, patience: float = 0.0) -> str:
     """Bring MLflow up to date with a picture. Never raises an error of MLflow or of the network.
-
-    Runs that MLflow has as they are cost nothing, so a sync completes what an interrupted one left.
 
     Parameters
     ----------
@@ -103,7 +101,7 @@ def sync(picture: Picture, uri: str | None = None, patience: float = 0.0) -> str
                 return next(iter(_Writer(picture.study, uri).write(picture.runs)), "")
         except Exception as error:
             if time.monotonic() > until:
-                return said(uri, error)
+                return error_line(uri, error)
         time.sleep(RETRY_SECONDS)
     return ""
 
@@ -126,7 +124,7 @@ class _Writer:
             except Exception as error:
                 if not was_rejected(error):
                     raise
-                problem = said(self._uri, error)
+                problem = error_line(self._uri, error)
             problems += [f"{problem} ({run.name})"] * bool(problem)
         return problems
 
@@ -134,7 +132,8 @@ class _Writer:
         parent = self._stored.get(run.parent.key) if run.parent is not None else None
         tags = {"dml.study": self._study, "dml.kind": run.kind, **run.tags}
         tags |= {PARENT: parent.info.run_id} if parent is not None else {}
-        params, files = parameters(run.params), dict(_files(run))
+        params = parameters(run.params)
+        files = {part: data for name, path in run.files.items() for part, data in contents(name, path)}
         content, stored = _digest(run, tags, params, files), self._stored.get(run.key)
         if stored is not None and stored.data.tags.get("dml.content") == content:
             return ""
@@ -145,17 +144,17 @@ class _Writer:
             start = int(1000 * run.start) or None  # None: now
             stored = self._client.create_run(self._experiment, start, tags, run.name)
         self._stored[run.key] = stored
-        own = stored.info.run_id
-        self._log(own, [*self._points(run, stored), *self._values(run, stored)], params, tags)
+        run_id = stored.info.run_id
+        self._log(run_id, [*self._points(run, stored), *self._values(run, stored)], params, tags)
         problem = self._store(run, stored, files)
         if stored.info.run_name != run.name:
-            self._client.update_run(own, name=run.name)
+            self._client.update_run(run_id, name=run.name)
         if run.status == RUNNING:
-            self._client.update_run(own, status=RUNNING)
+            self._client.update_run(run_id, status=RUNNING)
         else:
-            self._client.set_terminated(own, run.status, stored.info.start_time + int(1000 * run.seconds))
+            self._client.set_terminated(run_id, run.status, stored.info.start_time + int(1000 * run.seconds))
         if not problem:
-            self._client.set_tag(own, "dml.content", content)  # last: all of it has arrived
+            self._client.set_tag(run_id, "dml.content", content)  # last: all of it has arrived
         return problem
 
     def _points(self, run: Run, stored: Stored) -> Iterator[Metric]:
@@ -180,8 +179,9 @@ class _Writer:
     def _log(self, run_id: str, metrics: list[Metric], params: Mapping[str, str], tags: Mapping[str, str]) -> None:
         settings, marks = [Param(*pair) for pair in params.items()], [RunTag(*pair) for pair in tags.items()]
         for part in range(max(-(-len(metrics) // METRICS), -(-len(settings) // OTHERS), -(-len(marks) // OTHERS))):
-            of, own = slice(METRICS * part, METRICS * (part + 1)), slice(OTHERS * part, OTHERS * (part + 1))
-            self._client.log_batch(run_id, metrics[of], settings[own], marks[own])
+            others = slice(OTHERS * part, OTHERS * (part + 1))
+            values = metrics[METRICS * part : METRICS * (part + 1)]
+            self._client.log_batch(run_id, values, settings[others], marks[others])
 
     def _store(self, run: Run, stored: Stored, files: Mapping[str, bytes]) -> str:
         """Store a run's files, and log its model. Returns what is wrong with the store of artifacts, if anything."""
@@ -190,34 +190,29 @@ class _Writer:
                 with tempfile.TemporaryDirectory() as folder:
                     path = Path(folder, Path(name).name)
                     path.write_bytes(data)
-                    place = str(Path(name).parent).removeprefix(".") or None
-                    self._client.log_artifact(stored.info.run_id, str(path), place)
+                    parent = str(Path(name).parent).removeprefix(".") or None
+                    self._client.log_artifact(stored.info.run_id, str(path), parent)
             if run.model is not None:
                 self._log_model(run.model, stored)
         except Exception as error:
-            return said(self._uri, error)
+            return error_line(self._uri, error)
         return ""
 
     def _log_model(self, model: Model, stored: Stored) -> None:
         """Log and register a run's model, unless MLflow has it."""
-        own, tags = stored.info.run_id, stored.data.tags
+        run_id, tags = stored.info.run_id, stored.data.tags
         uri = tags.get("dml.model", "")
         if not uri or tags.get("dml.model_key") != model.key:
             from dml.tracking.pyfunc import log_model
 
-            uri = log_model(self._uri, own, model)
-            self._client.set_tag(own, "dml.model", uri)
-            self._client.set_tag(own, "dml.model_key", model.key)
+            uri = log_model(self._uri, run_id, model)
+            self._client.set_tag(run_id, "dml.model", uri)
+            self._client.set_tag(run_id, "dml.model_key", model.key)
         if model.register:
-            version = register(self._uri, own, uri, self._study, model.register)
-            self._client.set_tag(own, "dml.version", str(version))
+            version = register(self._uri, run_id, uri, self._study, model.register)
+            self._client.set_tag(run_id, "dml.version", str(version))
             if model.alias:
                 self._client.set_registered_model_alias(model.register, model.alias, str(version))
-
-
-def _files(run: Run) -> Iterator[tuple[str, bytes]]:
-    for name, path in run.files.items():
-        yield from contents(name, path)
 
 
 def _digest(run: Run, tags: Mapping[str, str], params: Mapping[str, str], files: Mapping[str, bytes]) -> str:

@@ -165,7 +165,8 @@ def test_the_page_of_another_place_stays_and_that_of_the_same_is_renewed(dml, ve
     assert dml("look", "v.npy").code == 0
     page = (tmp_path / "dml-look-v.html").read_bytes()
     done = dml("look", "other/v.npy")
-    assert done.code == 2 and "v.npy" in done.err
+    assert done.code == 2
+    assert "v.npy" in done.err
     assert (tmp_path / "dml-look-v.html").read_bytes() == page
     assert dml("look", "other/v.npy", "-o", "other.html").code == 0
     (tmp_path / "dml-look-v.html").write_bytes(page.replace(b"</html>", b"old</html>"))
