@@ -73,10 +73,10 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
     codes = np.unique(given, return_inverse=True)[1]
     for key, values in vectors.items():
         near = vote(torch.from_numpy(values), codes, np.ones(len(codes)), 30, 1.0)
-        out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
+        out["neighbours"][key] = average_precision_score(wrong, -near.agreeing / near.weight)
     used = vectors[found.representation]
     layer = Representation(torch.from_numpy(used), codes, deal(codes, audit_data.FOLDS, 0))
-    out["methods"]["own"] = scores(wrong, -layer.round(judged).own)
+    out["methods"]["own"] = scores(wrong, -layer.round(judged).given_logs)
     out["review"] = reviews(found, wrong, arguments.reviews)
     path = arguments.cache / "peer" / f"{name}-{len(codes)}-{found.representation}.json".replace(" ", "-")
     if not path.exists() and arguments.peer is not None:

@@ -35,11 +35,6 @@ class Audited(NamedTuple):
         """Their files."""
         return [str(path) for path in self.packed.index["path"].to_numpy()[self.rows]]
 
-    @property
-    def number(self) -> dict[str, int]:
-        """The number of each name. Computed on each use."""
-        return dict(zip(self.labels.tolist(), self.numbers.tolist(), strict=True))
-
     def images(self, places: np.ndarray) -> np.ndarray:
         """uint8 (m, H, W, C) of some of the n images."""
         return np.asarray(self.packed.images[self.rows[places]])
@@ -58,37 +53,36 @@ def audited(study: Study, data_root: Path) -> Audited:
     return Audited(dataset, level, packed, rows, numbers[rows], labels)
 
 
-def verified(found: Audited) -> np.ndarray | None:
+def verified(images: Audited) -> np.ndarray | None:
     """The verified labels int64 (n,), if there are any beside the given ones. Only measures of an audit use them."""
-    if f"given_{found.level}" not in found.packed.index:
+    if f"given_{images.level}" not in images.packed.index:
         return None
-    return found.packed.index[found.level].to_numpy(np.int64)[found.rows]
+    return images.packed.index[images.level].to_numpy(np.int64)[images.rows]
 
 
 def representations(
     study: Study,
-    found: Audited,
+    images: Audited,
     store: Path,
     report: Callable[[str], None] = print,
 ) -> dict[str, np.ndarray]:
     """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that its audit names.
 
-    Of a dataset of vectors, these alone. Where the study evaluates several views of an image, its vector joins them.
-    Features are computed on Ray's workers if they are missing.
+    Of a dataset of vectors, only these. Ray's workers compute features that are missing.
     """
-    if of_vectors(found.packed.manifest):
-        return {"vectors": np.asarray(found.packed.images[found.rows][:, 0, 0], dtype=np.float32)}
-    vectors, views = {}, study.evaluation.views
-    vectors["pixels"] = _joined([*pixels(found.packed, found.rows, SIDE, views).swapaxes(0, 1)])
-    specs = [*frozen_trainings(study, found.dataset), *audited_trainings(study, found.dataset)]
-    needed = {features_id(recipe(spec, found.packed.manifest)): spec for spec in specs}
+    if of_vectors(images.packed.manifest):
+        return {"vectors": np.asarray(images.packed.images[images.rows][:, 0, 0], dtype=np.float32)}
+    views = study.evaluation.views
+    vectors = {"pixels": _joined([*pixels(images.packed, images.rows, SIDE, views).swapaxes(0, 1)])}
+    specs = [*frozen_trainings(study, images.dataset), *audited_trainings(study, images.dataset)]
+    needed = {features_id(recipe(spec, images.packed.manifest)): spec for spec in specs}
     for name, spec in needed.items():
         folders = (
-            extract(found.packed, one, store, over_ray(study.resources), report) for one in of_each_view(spec, views)
+            extract(images.packed, one, store, over_ray(study.resources), report) for one in of_each_view(spec, views)
         )
         short = name.rpartition("-")[0]
         taken = [other.rpartition("-")[0] for other in needed].count(short) > 1
-        each = [open_features(folder).array[found.rows].astype(np.float32) for folder in folders]
+        each = [open_features(folder).array[images.rows].astype(np.float32) for folder in folders]
         vectors[name if taken else short] = _joined(each)
     return vectors
 
@@ -100,7 +94,6 @@ def _joined(views: Sequence[np.ndarray]) -> np.ndarray:
 
 def _names(index: pd.DataFrame, level: str) -> dict[int, str]:
     """The name of each class; none where names are missing or shared by classes."""
-    known = index.loc[index[level] >= 0, [level, f"{level}_name"]].drop_duplicates(level)
-    names = {int(number): str(name) for number, name in zip(*(known[c] for c in known), strict=True)}
-    usable = all(names.values()) and len(set(names.values())) == len(names)
-    return names if usable else {}
+    named = index.loc[index[level] >= 0, [level, f"{level}_name"]].drop_duplicates(level)
+    names = {int(number): str(name) for number, name in named.itertuples(index=False)}
+    return names if all(names.values()) and len(set(names.values())) == len(names) else {}

@@ -51,17 +51,17 @@ def check(vectors: Any, labels: Any) -> Given:
     if isinstance(vectors, Mapping) and not vectors:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
     named = dict(vectors) if isinstance(vectors, Mapping) else {"vectors": vectors}
-    known = check_labels(labels)
+    classes = check_labels(labels)
     learners = {str(name): value for name, value in named.items() if callable(value)}
     for name, learner in learners.items():
         if not isinstance(getattr(learner, "digest", None), str):
             raise ValueError(f"audit: {name!r}: a learner needs a `digest`, the text that identifies what it learns")
     checked = {
-        str(name): check_vectors(str(name), value, len(known.labels))
+        str(name): check_vectors(str(name), value, len(classes.labels))
         for name, value in named.items()
         if not callable(value)
     }
-    return Given(checked, learners, *known, _digest(checked, learners, known.labels))
+    return Given(checked, learners, *classes, _digest(checked, learners, classes.labels))
 
 
 class Classes(NamedTuple):
@@ -163,10 +163,10 @@ def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> l
 
 def learned(name: str, learner: Learner, observed: Sequence[np.ndarray]) -> list[Tensor]:
     """The vectors of each fold, float32 (n, D). Mapped files stay mapped."""
-    found = learner([labels.copy() for labels in observed])
-    if len(found) != len(observed):
-        raise ValueError(f"audit: {name!r}: expected vectors for each of the {len(observed)} folds, got {len(found)}")
-    return [check_vectors(f"{name}, fold {fold}", values, len(observed[fold])) for fold, values in enumerate(found)]
+    vectors = learner([labels.copy() for labels in observed])
+    if len(vectors) != len(observed):
+        raise ValueError(f"audit: {name!r}: expected vectors for each of the {len(observed)} folds, got {len(vectors)}")
+    return [check_vectors(f"{name}, fold {fold}", values, len(observed[fold])) for fold, values in enumerate(vectors)]
 
 
 def deal(codes: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -47,7 +47,7 @@ class Seen:
     labels: np.ndarray  # (n,) texts; "": none
     sentence: str
     notes: Sequence[str]  # what the numbers leave out
-    found: Audit | None
+    audit: Audit | None
     vectors: np.ndarray  # float32 (n, d), in which suspects and copies are compared
     searches: Sequence[Search]
     left_out: Sequence[str]
@@ -56,18 +56,14 @@ class Seen:
 
 
 def searches(features: Mapping[str, np.ndarray], codes: np.ndarray, best: free.Free, avoid: np.ndarray) -> list[Search]:
-    """A few images, of several classes if there are, with their nearest before and after.
-
-    The projection is fitted without the classes of these images, as new classes would be searched.
-    """
+    """A few images with their nearest before and after; their classes take no part in fitting the projection."""
     draw = seeding.numpy_generator(0, "look/searches").permutation(len(codes))
     order = draw[~avoid[draw]] if (~avoid).any() else draw
     sizes = np.bincount(codes[codes >= 0], minlength=1)
     order = order[np.argsort(sizes[codes[order]] < 2, kind="stable")]
     classes = list(dict.fromkeys(codes[order].tolist()))
-    rank = (
-        pd.Series(codes[order]).groupby(codes[order]).cumcount().to_numpy()
-    )  # at most half of the classes are left out
+    rank = pd.Series(codes[order]).groupby(codes[order]).cumcount().to_numpy()
+    # At most half of the classes are left out.
     few = np.isin(codes[order], classes[: max(1, min(SEARCHES, len(classes) // 2))])
     queries = order[few][np.argsort(rank[few], kind="stable")][:SEARCHES]
     first = free.embedded(plain(features), None, free.unit(next(iter(features.values()))))
@@ -79,12 +75,12 @@ def searches(features: Mapping[str, np.ndarray], codes: np.ndarray, best: free.F
         after = free.embedded(chosen, fitted.get(chosen, best.projection), given)
     elif chosen != plain(features):
         after = best.embed(features)
-    found = [nearest(space, queries, NEIGHBOURS)[0] for space in (first, after)]
+    nearest_rows = [nearest(space, queries, NEIGHBOURS)[0] for space in (first, after)]
 
     def marked(query: int, near: np.ndarray) -> list[tuple[int, bool]]:
         return [(int(row), bool(codes[row] == codes[query] >= 0)) for row in near]
 
-    return [Search(int(q), marked(q, found[0][i]), marked(q, found[1][i])) for i, q in enumerate(queries)]
+    return [Search(int(q), marked(q, nearest_rows[0][i]), marked(q, nearest_rows[1][i])) for i, q in enumerate(queries)]
 
 
 def plain(features: Mapping[str, np.ndarray]) -> free.Candidate:
@@ -97,28 +93,28 @@ def copies(vectors: np.ndarray, labels: np.ndarray) -> list[tuple[int, int]]:
     if not 1 < len(vectors) <= ALL:
         return []
     near, cosine = nearest(vectors, np.arange(len(vectors)), 1)
-    found = {tuple(sorted((int(row), int(near[row, 0])))) for row in np.flatnonzero(cosine[:, 0] >= DUPLICATE)}
-    return sorted(((a, b) for a, b in found), key=lambda pair: (labels[pair[0]] == labels[pair[1]], pair))
+    pairs = {tuple(sorted((int(row), int(near[row, 0])))) for row in np.flatnonzero(cosine[:, 0] >= DUPLICATE)}
+    return sorted(((a, b) for a, b in pairs), key=lambda pair: (labels[pair[0]] == labels[pair[1]], pair))
 
 
 def write(path: Path, seen: Seen, images: Images | None) -> None:
     """Write the page: one HTML file that needs nothing else, and sends nothing anywhere."""
     shown: list[Suspect] = []
-    if seen.found is not None:
-        shown = suspects(seen.found, seen.vectors, lambda row: seen.names[row], {})[:SUSPECTS]
+    if seen.audit is not None:
+        shown = suspects(seen.audit, seen.vectors, lambda row: seen.names[row], {})[:SUSPECTS]
     pairs = copies(seen.vectors, seen.labels)
     small = [near.row for suspect in shown for near in suspect.near]
     small += [row for one in seen.searches for row, _ in (*one.before, *one.after)]
     small += [row for pair in pairs[:PAIRS] for row in pair]
     medium = [suspect.row for suspect in shown] + [one.row for one in seen.searches]
     pictures = album(images, [], medium, small)
-    confused = None if seen.found is None else page.confusions(seen.found)
+    confused = None if seen.audit is None else page.confusions(seen.audit)
     templates = environment("dml.audit.page")
     templates.filters |= {"rate": rate, "chance": chance, "breaks": breaks, "cells": rows}
     values: dict[str, Any] = {"seen": seen, "suspects": shown, "pairs": pairs[:PAIRS], "copies": len(pairs)}
     values |= {"title": seen.place.resolve().name, "mark": mark(seen.place), "plain": images is None}
     values["contradictions"] = sum(seen.labels[a] != seen.labels[b] for a, b in pairs)
-    values["suspected"] = 0 if seen.found is None else int(seen.found.suspects().sum())
+    values["suspected"] = 0 if seen.audit is None else int(seen.audit.suspects().sum())
     values["confused"] = confused and replace(confused, title="", frame=confused.frame.head(CONFUSED))
     template = templates.get_template("look.html")
     files.write_text(path, template.render(**values, album=pictures, css=inline(STYLES), js=inline(SCRIPTS[:2])))

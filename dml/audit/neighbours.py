@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,7 +19,7 @@ class Nearest(NamedTuple):
     """Of a block of rows, the nearest ones, the nearest first."""
 
     queries: Tensor  # int64 (b,)
-    found: Tensor  # int64 (b, k), rows. Most queries find themselves first
+    rows: Tensor  # int64 (b, k), rows. Most queries find themselves first
     cosine: Tensor  # float32 (b, k)
 
 
@@ -28,14 +29,13 @@ def nearest(vectors: Tensor, rows: Tensor, k: int, queries: Tensor | None = None
     Parameters
     ----------
     vectors : float32 (n, D). A zero vector has the cosine 0 to all.
-    rows : int64 (m,), ascending.
-    k : at most m.
+    rows : int64 (m,), ascending; m is at least k.
     queries : int64 (q,), the rows whose nearest are searched; None: all of `rows`.
     """
     step = min(len(rows), max(1, CHUNK // max(vectors.shape[1], k)))
     space, tiles = vectors.new_empty(step, vectors.shape[1]), vectors.new_empty(step, vectors.shape[1])
-    for asked in (rows if queries is None else queries).split(step):
-        block = unit(vectors, asked, space)
+    for part in (rows if queries is None else queries).split(step):
+        block = unit(vectors, part, space)
         best = torch.empty(len(block), 0), torch.empty(len(block), 0, dtype=torch.int64)
         squares = block.square().sum(1, keepdim=True)
         for start in range(0, len(rows), step):
@@ -46,14 +46,11 @@ def nearest(vectors: Tensor, rows: Tensor, k: int, queries: Tensor | None = None
             cosine = torch.cat([best[0], (squares + 1 - distance) / 2], 1)
             order = cosine.sort(dim=1, descending=True, stable=True).indices[:, :k]
             best = cosine.gather(1, order), torch.cat([best[1], place + start], 1).gather(1, order)
-        yield Nearest(asked, rows[best[1]], best[0])
+        yield Nearest(part, rows[best[1]], best[0])
 
 
 def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:
-    """Some rows, int64 (b,), divided by their length, in `space` (at least b, D); a zero vector stays zero.
-
-    Fresh arrays of this size for each tile would leave the heap in pieces.
-    """
+    """Some rows (b,), divided by their length, in `space` (at least b, D): fresh arrays would fragment the heap."""
     part = torch.index_select(vectors, 0, rows, out=space[: len(rows)])
     return part.div_(torch.linalg.vector_norm(part, dim=1, keepdim=True).clamp(min=1e-30))
 
@@ -61,7 +58,7 @@ def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:
 class Vote(NamedTuple):
     """What the nearest images say. Images that are not judged have no neighbours and are nobody's neighbour."""
 
-    own: np.ndarray  # float64 (n,): the weights of those neighbours that have the image's given label,
+    agreeing: np.ndarray  # float64 (n,): the weights of those neighbours that have the image's given label,
     weight: np.ndarray  # float64 (n,): and of all its neighbours
     pairs: np.ndarray  # int64 (p, 2): pairs of images, ascending, that are as similar as `duplicates` or more
     similarity: np.ndarray  # float64 (p,): their cosines
@@ -87,28 +84,28 @@ def vote(
     queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
     """
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
-    asked = None if queries is None else torch.from_numpy(queries)
-    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    searched = None if queries is None else torch.from_numpy(queries)
+    agreeing, weight = np.zeros(len(codes)), np.zeros(len(codes))
     pairs, similarities = [], []
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
-    for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), asked):
-        inside = found != images[:, None]
+    for images, near, cosine in nearest(vectors, rows, min(k + 1, len(rows)), searched):
+        inside = near != images[:, None]
         inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
-        votes = trusted[found] * inside
-        own[images] = (votes * (given[found] == given[images, None])).sum(1).numpy()
+        votes = trusted[near] * inside
+        agreeing[images] = (votes * (given[near] == given[images, None])).sum(1).numpy()
         weight[images] = votes.sum(1).numpy()
         row, place = ((cosine >= duplicates) & inside).nonzero(as_tuple=True)
-        first, second = images[row], found[row, place]
+        first, second = images[row], near[row, place]
         pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
         similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
     equal = _equal(vectors)
-    found_pairs = np.concatenate([*pairs, equal])
+    all_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])
-    ranked = np.lexsort((-values, found_pairs[:, 1], found_pairs[:, 0]))
-    found_pairs, values = found_pairs[ranked], values[ranked]
+    ranked = np.lexsort((-values, all_pairs[:, 1], all_pairs[:, 0]))
+    all_pairs, values = all_pairs[ranked], values[ranked]
     new = np.ones(len(values), dtype=bool)
-    new[1:] = (found_pairs[1:] != found_pairs[:-1]).any(axis=1)
-    return Vote(own, weight, found_pairs[new], values[new])
+    new[1:] = (all_pairs[1:] != all_pairs[:-1]).any(axis=1)
+    return Vote(agreeing, weight, all_pairs[new], values[new])
 
 
 def vote_by_fold(
@@ -121,21 +118,23 @@ def vote_by_fold(
     duplicates: float,
 ) -> Vote:
     """As `vote`, but the neighbours of each image are those in the vectors of its fold."""
-    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    agreeing, weight = np.zeros(len(codes)), np.zeros(len(codes))
     for fold, space in enumerate(vectors):
         rows = np.flatnonzero(folds == fold)
         part = vote(space, codes, trust, k, duplicates, rows)
-        own[rows], weight[rows] = part.own[rows], part.weight[rows]
+        agreeing[rows], weight[rows] = part.agreeing[rows], part.weight[rows]
     if fixed is None:
-        return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
-    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates)[2:])
+        return Vote(agreeing, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    return Vote(agreeing, weight, *vote(fixed, codes, trust, k, duplicates)[2:])
 
 
-def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:
-    """Which pairs of near-duplicates have different labels (n,): positions in `vote.pairs`, most similar first."""
-    different = labels[vote.pairs[:, 0]] != labels[vote.pairs[:, 1]]
-    places = np.flatnonzero(different)
-    return places[np.argsort(-vote.similarity[places], kind="stable")]
+def contradictions(vote: Vote, labels: np.ndarray) -> pd.DataFrame:
+    """The pairs of near-duplicates with different labels (n,), the most similar first."""
+    first, second = vote.pairs.T
+    values = {"first": first, "second": second, "similarity": vote.similarity}
+    table = pd.DataFrame({**values, "given_first": labels[first], "given_second": labels[second]})
+    table = table[labels[first] != labels[second]]
+    return table.sort_values("similarity", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def _equal(vectors: Tensor) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dml import files
-from dml.audit.study import AuditRun, Review
+from dml.audit.study import AuditRun
 from dml.config import Study
 from dml.data import sources, splits
 from dml.files import yaml_text
@@ -22,75 +22,71 @@ if TYPE_CHECKING:
     from dml.audit.images import Audited
 
 
-def write_tables(folder: Path, done: AuditRun) -> list[Path]:
+def write_tables(folder: Path, done: AuditRun) -> None:
     """Write `audit.csv` (the most suspicious first), `classes.csv`, `confusions.csv`, `duplicates.csv` and `plan.csv`.
 
-    The column `row` is the image's row in the packed data. Also
-    `plan.json`, which `ReviewPlan.load` reads.
+    The column `row` is the image's row in the packed data. `ReviewPlan.load` reads `plan.json`.
     """
-    found, plan, images = done.found, done.plan, done.images
+    audit, plan, images = done.audit, done.plan, done.images
     plan.save(folder)
     paths = np.array(images.paths, dtype=object)
-    table = found.table().assign(row=images.rows, path=paths).sort_values("score", ascending=False, kind="stable")
-    pairs = found.duplicates.assign(
-        path_first=paths[found.duplicates["first"].to_numpy(dtype=np.int64)],
-        path_second=paths[found.duplicates["second"].to_numpy(dtype=np.int64)],
+    table = audit.table().assign(row=images.rows, path=paths).sort_values("score", ascending=False, kind="stable")
+    pairs = audit.duplicates.assign(
+        path_first=paths[audit.duplicates["first"].to_numpy(dtype=np.int64)],
+        path_second=paths[audit.duplicates["second"].to_numpy(dtype=np.int64)],
     )
     tables = {
         "audit": table,
-        "classes": found.classes(),
-        "confusions": found.confusions(),
+        "classes": audit.classes(),
+        "confusions": audit.confusions(),
         "duplicates": pairs,
         "plan": plan.table().assign(path=paths[plan.rows]),
     }
-    return write_csvs(folder, tables)
+    write_csvs(folder, tables)
 
 
-def write_csvs(folder: Path, tables: Mapping[str, pd.DataFrame]) -> list[Path]:
-    """Write the tables as `<folder>/<name>.csv`, each atomically; their paths."""
-    written = []
+def write_csvs(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write the tables as `<folder>/<name>.csv`, each atomically."""
     for name, table in tables.items():
-        written.append(folder / f"{name}.csv")
-        with files.replacing(written[-1]) as temporary:
+        with files.replacing(folder / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
-    return written
 
 
 def summary(study: str, done: AuditRun) -> dict[str, Any]:
     """The audit in numbers, as plain JSON values. Where labels are verified, it says how good the audit was."""
     from dml.audit.images import verified
 
-    found, images, truth = done.found, done.images, verified(done.images)
+    audit, images, truth = done.audit, done.images, verified(done.images)
     return {
         "study": study,
         "dataset": images.dataset,
         "labels": f"{images.level} labels as given",
-        "images": len(found.labels),
-        "classes": len(np.unique(found.labels)),
-        "suspects": int(found.suspects().sum()),
-        "contradicting_duplicates": len(found.duplicates),
-        "beyond_judgement": {str(label): count for label, count in found.beyond.items()},
-        "representation": found.representation,
-        "settings": dict(found.settings),
-        "losses": dict(found.losses),
-        "rate": {**asdict(found.rate), "assumption": found.rate.assumption, "warning": found.rate.warning},
+        "images": len(audit.labels),
+        "classes": len(np.unique(audit.labels)),
+        "suspects": int(audit.suspects().sum()),
+        "contradicting_duplicates": len(audit.duplicates),
+        "beyond_judgement": {str(label): count for label, count in audit.beyond.items()},
+        "representation": audit.representation,
+        "settings": dict(audit.settings),
+        "losses": dict(audit.losses),
+        "rate": {**asdict(audit.rate), "assumption": audit.rate.assumption, "warning": audit.rate.warning},
         "looks": len(done.plan.rows),
         "review": None if done.review is None else asdict(done.review.estimate),
-        "measured": None if truth is None else measure(found, images.numbers != truth),
+        "measured": None if truth is None else measure(audit, images.numbers != truth),
         "note": done.note,
-        "digest": found.digest,
+        "digest": audit.digest,
     }
 
 
-def measure(found: Audit, wrong: np.ndarray) -> dict[str, float] | None:
+def measure(audit: Audit, wrong: np.ndarray) -> dict[str, float] | None:
     """How well the scores rank the labels that are wrong (bool (n,)); None unless some judged labels are, and some not.
 
     `precision` is that of as many suspects as there are wrong labels.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    judged = np.isfinite(found.score)
-    wrong, score = wrong[judged], found.score[judged]
+    judged = np.isfinite(audit.score)
+    wrong, score = wrong[judged], audit.score[judged]
     count = int(wrong.sum())
     if not 0 < count < len(wrong):
         return None
@@ -121,8 +117,7 @@ def lines(content: Mapping[str, Any]) -> list[str]:
             f"{review['rate']:.1%} of the labels are wrong, {review['level']:.0%} interval {review['low']:.1%} to "
             f"{review['high']:.1%} ({review['looks']} looks; the first guess was {rate['guess']:.1%})"
         )
-    if content["measured"]:
-        measured = content["measured"]
+    if measured := content["measured"]:
         text.append(
             f"against verified labels: {measured['rate']:.1%} are wrong; AUROC {measured['auroc']:.3f}, average "
             f"precision {measured['average_precision']:.3f}, precision at the true count {measured['precision']:.3f}"
@@ -144,10 +139,10 @@ def trains(study: Study, images: Audited) -> np.ndarray:
     """Which packed images train, bool (N,). All, if the study cannot train since its classes cannot be split."""
     section = study.dataset(images.dataset)
     try:
-        found = splits.by_seed(images.packed.index, sources.build(section.name, **section.settings))
+        split_by_seed = splits.by_seed(images.packed.index, sources.build(section.name, **section.settings))
     except ValueError:
         return np.ones(len(images.packed.index), dtype=bool)
-    split = found[None] if None in found else found[study.seeds[0]]
+    split = split_by_seed[None] if None in split_by_seed else split_by_seed[study.seeds[0]]
     return (split["final"] == "train").to_numpy()
 
 
@@ -155,46 +150,38 @@ def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
     """By the names of `CHOICES`, the columns index (row of the packed images), label (-1: left out) and path (or
     text), for all images.
 
-    As many labels are suspects as the estimated rate says, or without a review the first guess; `reviewed` is missing
-    then. Training images whose label becomes that of a class that never trains are left out.
+    As many labels are suspects as the rate of the review says; without one, as the first guess says, and `reviewed` is
+    missing. Training images whose label becomes that of a class that never trains are left out.
     """
-    found, images, review = done.found, done.images, done.review
-    rate = found.rate.guess if review is None else review.estimate.rate
-    suspects, given = found.suspects(rate), images.numbers
-    number = images.number
-    suggested = np.array([number[str(name)] for name in found.suggested.tolist()])
+    audit, images, review = done.audit, done.images, done.review
+    rate = audit.rate.guess if review is None else review.estimate.rate
+    suspects, given = audit.suspects(rate), images.numbers
+    numbers = dict(zip(images.labels.tolist(), given.tolist(), strict=True))
+    suggested = np.array([numbers[str(name)] for name in audit.suggested.tolist()])
     tables = {
         "given": given,
         "left-out": np.where(suspects, LEFT_OUT, given),
         "suggested": np.where(suspects, suggested, given),
     }
     if review is not None:
-        tables["reviewed"] = _reviewed(tables["left-out"], images, review)
-    known = np.unique(images.packed.index[images.level].to_numpy()[trains])
+        tables["reviewed"] = labels = tables["left-out"].copy()
+        for index, answer, label in review.answers[["index", "answer", "label"]].itertuples(index=False):
+            if answer != "unsure":
+                labels[index] = given[index] if answer == "right" else numbers.get(label, LEFT_OUT)
+    training_labels = np.unique(images.packed.index[images.level].to_numpy()[trains])
     paths, complete = images.packed.index["path"].to_numpy(), {}
     for name, labels in tables.items():
         every = np.full(len(trains), LEFT_OUT, dtype=np.int64)
         every[images.rows] = labels
-        every[trains & ~np.isin(every, known)] = LEFT_OUT
+        every[trains & ~np.isin(every, training_labels)] = LEFT_OUT
         complete[name] = pd.DataFrame({"index": np.arange(len(every)), "label": every, "path": paths})
     return complete
-
-
-def _reviewed(labels: np.ndarray, images: Audited, review: Review) -> np.ndarray:
-    labels, number = labels.copy(), images.number
-    for place, answer, label in review.answers[["index", "answer", "label"]].itertuples(index=False):
-        if answer == "right":
-            labels[place] = images.numbers[place]
-        elif answer == "wrong":
-            labels[place] = number.get(label, LEFT_OUT)
-    return labels
 
 
 def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     """The text of a study that compares training on labels as given with training on each of the label files.
 
-    Labels as given are the noise `uniform` at rate 0, whose trials the study itself may have run already, unless the
-    study knows verified labels.
+    Labels as given are the noise `uniform` at rate 0, whose trials the study may have, unless it has verified labels.
     """
     verified = any(noise.by_given for noise in study.noise)
     as_given = "label_file:given" if verified else "uniform"
@@ -228,7 +215,7 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
 
 
 def is_edited(text: str) -> bool:
-    """Whether a study is not, or no more, as `comparing` wrote it."""
+    """Whether a study differs from what `comparing` wrote."""
     head, _, body = text.partition("\n")
     return head.partition(WROTE)[2].strip() != _digest(body)
 

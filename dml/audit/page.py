@@ -1,10 +1,7 @@
 """The page of an audit: one HTML file with suspects, tables and a review mode, which saves `review.csv` (UTF-8).
 
-    index, path, given   the image's row in the audit, its name (may be empty), its label as given
-    answer, label        right, wrong or unsure; the right class of a wrong label, empty if it was not named
-    audit                the plan's digest: a review of other vectors or labels has another one
-
-Labels are text: read it with `keep_default_na=False`, and all columns but index as text. `dml.audit.estimate` takes it.
+Its columns: index, path, given; answer (right, wrong or unsure), label (the right class, if named); audit (the plan's
+digest). All but index are text: read it with `keep_default_na=False`. `dml.audit.estimate` takes it.
 """
 
 from __future__ import annotations
@@ -33,13 +30,15 @@ say = Texts(__file__)
 MOST = 300  # rows of a table
 
 
-def classes(found: Audit) -> Table | None:
+def classes(audit: Audit) -> Table | None:
     """One row for each class that has suspects, the most suspicious first; None if there are none."""
-    frame = found.classes()
+    frame = audit.classes()
     frame = frame[frame["suspects"] > 0]
     frame = frame.sort_values(["share", "suspects"], ascending=False, kind="stable")
     frame = frame.assign(
-        given=frame["given"].map(str), share=100 * frame["share"], confused_with=frame["confused_with"].map(_text)
+        given=frame["given"].map(str),
+        share=100 * frame["share"],
+        confused_with=frame["confused_with"].map(str, na_action="ignore"),
     )
     columns = (
         Column("given", "Class", "name"),
@@ -51,10 +50,10 @@ def classes(found: Audit) -> Table | None:
     return _table("classes", "By class", say("classes"), columns, frame)
 
 
-def confusions(found: Audit) -> Table | None:
+def confusions(audit: Audit) -> Table | None:
     """One row for each pair of classes; None if there are none."""
-    frame = found.confusions()
-    sizes = dict(zip(*np.unique(found.labels, return_counts=True), strict=True))
+    frame = audit.confusions()
+    sizes = dict(zip(*np.unique(audit.labels, return_counts=True), strict=True))
     frame["share"] = [100 * count / sizes[given] for given, count in zip(frame["given"], frame["count"], strict=True)]
     frame = frame.assign(given=frame["given"].map(str), suggested=frame["suggested"].map(str))
     columns = (
@@ -74,32 +73,25 @@ def _table(name: str, title: str, caption: str, columns: Sequence[Column], frame
     return Table(name, title, caption, tuple(columns), frame.head(MOST).reset_index(drop=True))
 
 
-def _text(value: object) -> str | None:
-    return None if value is None or value is pd.NA or value != value else str(value)
-
-
 EXAMPLES = 6  # of a class, at most,
 EXAMPLES_IN_ALL = 200  # and of all classes together, but at least 2 of each
 
 
-def class_examples(found: Audit, plan: ReviewPlan) -> dict[str, list[int]]:
-    """A few images of each given class in the plan, for comparison: by chance of the class's least suspicious half.
-
-    No image of the plan is among them: its label is in question.
-    """
+def class_examples(audit: Audit, plan: ReviewPlan) -> dict[str, list[int]]:
+    """A few images of each given class, drawn from its least suspicious half, without those of the plan."""
     classes = np.unique(plan.given)
     count = int(np.clip(EXAMPLES_IN_ALL // max(1, len(classes)), 2, EXAMPLES))
-    order = np.argsort(found.score, kind="stable")[: int(np.isfinite(found.score).sum())]
-    of_class = pd.Series(order).groupby(found.labels[order])
+    order = np.argsort(audit.score, kind="stable")[: int(np.isfinite(audit.score).sum())]
+    of_class = pd.Series(order).groupby(audit.labels[order])
     trusted = order[of_class.cumcount() < of_class.transform("size") / 2]
     drawn = seeding.numpy_generator(0, "audit/examples").permutation(trusted)
     drawn = drawn[~np.isin(drawn, plan.rows)]
-    shown = drawn[pd.Series(drawn).groupby(found.labels[drawn]).cumcount() < count]
-    return {str(given): shown[found.labels[shown] == given].tolist() for given in classes}
+    shown = drawn[pd.Series(drawn).groupby(audit.labels[drawn]).cumcount() < count]
+    return {str(given): shown[audit.labels[shown] == given].tolist() for given in classes}
 
 
 def payload(
-    found: Audit,
+    audit: Audit,
     plan: ReviewPlan,
     shown: Mapping[str, list[int]],
     album: Album,
@@ -123,7 +115,7 @@ def payload(
         "key": f"dml-audit-{plan.digest[:16]}-{drawn[:8]}",  # another draw of the same audit is another review
         "looks": looks,
         "examples": {given: [album.small[row] for row in rows if row in album.small] for given, rows in shown.items()},
-        "classes": [str(label) for label in np.unique(found.labels)],
+        "classes": [str(label) for label in np.unique(audit.labels)],
         "earlier": answers(review),
     }
 
@@ -151,7 +143,7 @@ SCRIPTS = (
 
 def write_page(
     path: Path,
-    found: Audit,
+    audit: Audit,
     plan: ReviewPlan,
     *,
     title: str,
@@ -163,9 +155,7 @@ def write_page(
     note: str = "",
     commands: Sequence[tuple[str, str]] = COMMANDS,
 ) -> None:
-    """Write an audit's page: one HTML file that needs nothing else, and sends nothing anywhere.
-
-    Pictures are small copies; with 200 images to review and 100 suspects the file has less than 3 MB.
+    """Write an audit's page: one HTML file of less than 3 MB that needs nothing else, and sends nothing anywhere.
 
     Parameters
     ----------
@@ -173,29 +163,26 @@ def write_page(
     folds : int64 (n,), the fold of each image (`dml.audit.folds_of`), if there is an array for each.
     images : rows (m,) -> their pixels, uint8 (m, H, W, 1 or 3). None: the page has no pictures.
     paths : the n images' names.
-    review : an earlier review: the columns index and answer, and label if right classes were named. The page then shows
-        the estimate, and its review mode begins with these answers.
-    note : a sentence at the top.
+    review : an earlier review (columns index, answer and perhaps label), with whose answers the review mode begins.
     commands : what to do with a saved review: sentences and the commands that they introduce.
 
     Raises
     ------
-    ValueError : the plan, the vectors or the paths belong to another audit, or the review does not fit the plan (see
-        `dml.audit.estimate`).
+    ValueError : the plan, the vectors or the paths belong to another audit, or the review does not fit the plan.
     """
     for each in [vectors] if folds is None else vectors:
-        _check(found, plan, np.asanyarray(each), paths)
+        _check(audit, plan, np.asanyarray(each), paths)
     answered = answers(review)
     estimated = None if review is None or review.empty else estimate(plan, review)
 
     def name(row: int) -> str:
         return str(paths[row]) if paths is not None else f"image {row}"
 
-    shown = suspects.suspects(found, vectors, name, {row: a["answer"] for row, a in answered.items()}, folds)
-    pairs = found.duplicates.head(PAIRS).to_dict("records")
-    examples = class_examples(found, plan)
+    shown = suspects.suspects(audit, vectors, name, {row: a["answer"] for row, a in answered.items()}, folds)
+    pairs = audit.duplicates.head(PAIRS).to_dict("records")
+    examples = class_examples(audit, plan)
     small = [near.row for suspect in shown for near in suspect.near]
-    small += [row for chosen in examples.values() for row in chosen]
+    small += [row for rows_of_class in examples.values() for row in rows_of_class]
     small += [int(pair[side]) for pair in pairs for side in ("first", "second")]
     pictures = album(images, plan.rows.tolist(), [suspect.row for suspect in shown], small)
     templates = environment("dml.audit")
@@ -203,32 +190,32 @@ def write_page(
     text = templates.get_template("audit.html").render(
         title=title,
         note=note,
-        found=found,
+        audit=audit,
         plan=plan,
-        judged=int(np.isfinite(found.score).sum()),
-        suspected=int(found.suspects().sum()),
-        classes=len(np.unique(found.labels)),
+        judged=int(np.isfinite(audit.score).sum()),
+        suspected=int(audit.suspects().sum()),
+        classes=len(np.unique(audit.labels)),
         estimate=estimated,
-        at_estimate=None if estimated is None else int(found.suspects(estimated.rate).sum()),
+        at_estimate=None if estimated is None else int(audit.suspects(estimated.rate).sum()),
         reviewed=len(answered),
         suspects=shown,
-        tables=[table for table in (classes(found), confusions(found)) if table is not None],
+        tables=[table for table in (classes(audit), confusions(audit)) if table is not None],
         pairs=pairs,
-        beyond=sorted(((str(label), count) for label, count in found.beyond.items()))[:BEYOND],
+        beyond=sorted(((str(label), count) for label, count in audit.beyond.items()))[:BEYOND],
         name=name,
         album=pictures,
         commands=commands,
-        review=payload(found, plan, examples, pictures, name if paths is not None else lambda row: "", review),
+        review=payload(audit, plan, examples, pictures, name if paths is not None else lambda row: "", review),
         css=inline(STYLES),
         js=inline(SCRIPTS),
     )
     files.write_text(Path(path), text)
 
 
-def _check(found: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[str] | None) -> None:
-    n = len(found.labels)
-    if plan.digest != found.digest:
-        raise ValueError(f"audit page: the review plan {plan.digest[:12]} is not one of the audit {found.digest[:12]}")
+def _check(audit: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[str] | None) -> None:
+    n = len(audit.labels)
+    if plan.digest != audit.digest:
+        raise ValueError(f"audit page: the review plan {plan.digest[:12]} is not one of the audit {audit.digest[:12]}")
     if np.ndim(vectors) != 2 or len(vectors) != n:
         raise ValueError(f"audit page: vectors: expected ({n}, D), one for each image, got {np.shape(vectors)}")
     if paths is not None and len(paths) != n:

@@ -6,38 +6,25 @@ import base64
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
-from torch.nn import functional
 
-from dml.audit import Audit
-from dml.evaluation import _search
+from dml.audit import Audit, neighbours
 
 
 def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest other images by cosine, the nearest first.
+    """The k nearest other images of some rows int (q,) by cosine among vectors (n, D): int64 rows, float32 cosines.
 
-    Parameters
-    ----------
-    vectors : floats (n, D).
-    rows : int (q,), the images whose neighbours are wanted.
-    k : at least 1; images are fewer if there are not as many others.
-
-    Returns
-    -------
-    int64 (q, k) rows and float32 (q, k) cosines.
+    Both are (q, k), the nearest first; k is smaller if there are not as many others.
     """
-    k = min(k, len(vectors) - 1)
-    unit = functional.normalize(torch.from_numpy(np.array(vectors, dtype=np.float32)), dim=1)
-    queries, own = unit[torch.from_numpy(rows)], torch.from_numpy(rows)[:, None]
-    search = _search.search(unit, unit.new_ones(len(unit)), _search.choose("auto", unit.device, k + 1), unit=True)
-    distance, found = search(queries, k + 1)
-    cosine = (queries.square().sum(1, keepdim=True) + 1 - distance) / 2
-    others = (found == own).int().argsort(dim=1, stable=True)[:, :k]  # the image itself, if it is there, is the last
-    return found.gather(1, others).numpy(), cosine.gather(1, others).numpy()
+    k, space = min(k, len(vectors) - 1), torch.from_numpy(np.array(vectors, dtype=np.float32))
+    blocks = list(neighbours.nearest(space, torch.arange(len(space)), k + 1, torch.from_numpy(rows)))
+    near, cosine = torch.cat([block.rows for block in blocks]), torch.cat([block.cosine for block in blocks])
+    itself = near == torch.from_numpy(rows)[:, None]
+    others = itself.int().argsort(dim=1, stable=True)[:, :k]  # the image itself, if it is there, is the last
+    return near.gather(1, others).numpy(), cosine.gather(1, others).numpy()
 
 
 def nearest_by_fold(
@@ -45,12 +32,12 @@ def nearest_by_fold(
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `nearest`, but the neighbours of each image are those in the vectors of its fold."""
     k = min(k, len(folds) - 1)
-    found, cosines = np.zeros((len(rows), k), dtype=np.int64), np.zeros((len(rows), k), dtype=np.float32)
+    near, cosines = np.zeros((len(rows), k), dtype=np.int64), np.zeros((len(rows), k), dtype=np.float32)
     for fold, space in enumerate(vectors):
-        places = np.flatnonzero(folds[rows] == fold)
-        if len(places):
-            found[places], cosines[places] = nearest(space, rows[places], k)
-    return found, cosines
+        positions = np.flatnonzero(folds[rows] == fold)
+        if len(positions):
+            near[positions], cosines[positions] = nearest(space, rows[positions], k)
+    return near, cosines
 
 
 MOST = 100  # suspects on a page
@@ -83,7 +70,7 @@ class Suspect:
 
 
 def suspects(
-    found: Audit,
+    audit: Audit,
     vectors: np.ndarray | Sequence[np.ndarray],
     name: Callable[[int], str],
     answers: Mapping[int, str],
@@ -99,33 +86,32 @@ def suspects(
     folds : int64 (n,), the fold of each image, if there are vectors for each fold. They were learned and map the images
         of a class to nearly one point, so that none is called a near-duplicate.
     """
-    chosen = np.flatnonzero(found.suspects())
-    rows = chosen[np.argsort(-found.score[chosen], kind="stable")][:MOST]
+    rows = np.flatnonzero(audit.suspects())
+    rows = rows[np.argsort(-audit.score[rows], kind="stable")][:MOST]
     if not len(rows):
         return []
     if folds is None:
-        places, cosines = nearest(np.asarray(vectors), rows, NEIGHBOURS)
-        duplicate = float(found.settings["duplicates"])
+        others, cosines = nearest(np.asarray(vectors), rows, NEIGHBOURS)
+        duplicate = float(audit.settings["duplicates"])
     else:
-        places, cosines = nearest_by_fold(list(vectors), folds, rows, NEIGHBOURS)
+        others, cosines = nearest_by_fold(list(vectors), folds, rows, NEIGHBOURS)
         duplicate = np.inf
 
-    def near(row: int, place: Any, cosine: Any) -> Near:
-        same = bool(found.labels[place] == found.labels[row])
-        close = float(cosine)
-        return Near(int(place), name(int(place)), str(found.labels[place]), close, same, close >= duplicate)
+    def near(row: int, other: int, cosine: float) -> Near:
+        same = bool(audit.labels[other] == audit.labels[row])
+        return Near(other, name(other), str(audit.labels[other]), cosine, same, cosine >= duplicate)
 
     return [
         Suspect(
-            int(row),
-            name(int(row)),
-            str(found.labels[row]),
-            str(found.suggested[row]),
-            float(found.wrong[row]),
-            tuple(near(row, place, cosine) for place, cosine in zip(places[i], cosines[i], strict=True)),
-            answers.get(int(row), ""),
+            row,
+            name(row),
+            str(audit.labels[row]),
+            str(audit.suggested[row]),
+            float(audit.wrong[row]),
+            tuple(near(row, *pair) for pair in zip(others[i].tolist(), cosines[i].tolist(), strict=True)),
+            answers.get(row, ""),
         )
-        for i, row in enumerate(rows)
+        for i, row in enumerate(rows.tolist())
     ]
 
 
@@ -159,10 +145,10 @@ def album(images: Images | None, large: Sequence[int], medium: Sequence[int], sm
     ]
     made: list[dict[int, str]] = [{}, {}, {}]
     for row, pixels in _load(images, np.unique(np.concatenate(sizes))):
-        for size, rows in enumerate(sizes):
+        for pictures, rows, side in zip(made, sizes, sides, strict=True):
             if row in rows:
-                made[size][row] = encode(pixels, sides[size])
-    return Album(made[0], made[1], made[2])
+                pictures[row] = encode(pixels, side)
+    return Album(*made)
 
 
 def encode(pixels: np.ndarray, side: int) -> str:

@@ -8,6 +8,7 @@ eigenbasis of the second moment, each axis scaled by (eigenvalue / K + l2)^(-1/2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +24,7 @@ ARMIJO = 1e-4
 
 
 class Basis(NamedTuple):
-    """Vectors as given, and what makes them unit vectors with a constant column in the eigenbasis of their moment.
-
-    The turned vectors themselves are never stored: they would take as much memory as the vectors.
-    """
+    """Vectors as given, and what makes them unit vectors with a constant column in the eigenbasis of their moment."""
 
     vectors: Tensor  # float32 (n, D)
     inverse: Tensor  # float32 (n, 1): 1 / length; 0 for a zero vector
@@ -60,15 +58,13 @@ def turn(vectors: Tensor) -> Basis:
 def fit(basis: Basis, rows: Tensor, codes: Tensor, classes: int, l2: float, start: Tensor | None = None) -> Tensor:
     """Weights (D + 1, K), for `Basis.logits`, that minimise the mean cross-entropy of `rows` + l2 / 2 |weights|^2.
 
-    The objective is strictly convex: `start` changes the result only within the tolerance. The constant column is
-    penalised like the others.
+    The objective is strictly convex: `start` changes the result only within the tolerance.
 
     Parameters
     ----------
     rows : int64 (m,), the rows to fit.
     codes : int64 (n,), the class of every row, from 0.
     classes : K.
-    l2 : above 0.
     start : weights to begin with; None: zeros.
     """
     scale = (basis.moments / classes + l2).rsqrt()[:, None]
@@ -158,7 +154,7 @@ SCALES = (1e-3, 1e2)  # of the logits, between which a calibrated representation
 class OutOfSample(NamedTuple):
     """Log-probabilities of the images of held-out folds. Rows that are not judged hold zeros."""
 
-    own: np.ndarray  # float32 (n,): of the given class
+    given_logs: np.ndarray  # float32 (n,): of the given class
     top: np.ndarray  # int32 (n, m): the most likely classes, the most likely first
     values: np.ndarray  # float32 (n, m): theirs
     sample: np.ndarray  # int64 (s,): some images, evenly spaced in each fold,
@@ -166,7 +162,7 @@ class OutOfSample(NamedTuple):
 
     def loss(self, judged: np.ndarray) -> float:
         """The mean of -log P(given label) over the judged images, in nats."""
-        return float(-self.own[judged].mean(dtype=np.float64))
+        return float(-self.given_logs[judged].mean(dtype=np.float64))
 
 
 class Representation:
@@ -193,32 +189,47 @@ class Representation:
         self._codes, self._folds = torch.from_numpy(codes), folds
         self._calibrated = calibrated
         self._turned: tuple[Tensor, Basis] | None = None  # the latest, and what was turned
-        self._l2: float | None = None
 
-    @property
+    @cached_property
     def l2(self) -> float:
         """The penalty with which most given labels of the first fold are predicted, on a path from strong to weak.
 
         Not the likelihood: where wrong labels come in clusters, weak penalties that learn them have the better
         likelihood, and their suspects are worse (CIFAR-100, small clusters: docs/LOG.md).
         """
-        if self._l2 is None:
-            self._l2 = self._choose()
-        return self._l2
+        held = torch.from_numpy(np.flatnonzero(self._folds == 0))
+        train = torch.from_numpy(np.flatnonzero(self._folds > 0))
+        most, best, l2, falls = -1, STRONGEST, STRONGEST, 0
+        weights: Tensor | None = None
+        basis = self._turn(0)
+        while l2 >= WEAKEST and falls < FALLS:
+            weights = fit(basis, train, self._codes, self._classes, l2, weights)
+            agreed = 0
+            for rows in held.split(max(1, CHUNK // max(weights.shape))):
+                agreed += int((basis.logits(rows, weights).argmax(1) == self._codes[rows]).sum())
+            falls = 0 if agreed > most else falls + (agreed < most)
+            if agreed > most:
+                most, best = agreed, l2
+            l2 /= WEAKER
+        return best
 
     def round(self, kept: np.ndarray) -> OutOfSample:
         """Probabilities of all judged images, from layers fitted to the `kept` ones (bool (n,)) of the other folds."""
         n, top = len(self._folds), min(TOP, self._classes)
-        own, classes, values = np.zeros(n, np.float32), np.zeros((n, top), np.int32), np.zeros((n, top), np.float32)
+        given_logs, classes, values = (
+            np.zeros(n, np.float32),
+            np.zeros((n, top), np.int32),
+            np.zeros((n, top), np.float32),
+        )
         sample, logs = [], []
         scale = self._scale(kept) if self._calibrated else 1.0
         for fold in range(self._count):
             held = np.flatnonzero(self._folds == fold)
             result = self._predict(fold, self._fit(fold, kept) * scale, held)
-            own[held], classes[held], values[held] = result.own, result.top, result.values
+            given_logs[held], classes[held], values[held] = result.given_logs, result.top, result.values
             sample.append(result.sample)
             logs.append(result.logs)
-        return OutOfSample(own, classes, values, np.concatenate(sample), np.concatenate(logs))
+        return OutOfSample(given_logs, classes, values, np.concatenate(sample), np.concatenate(logs))
 
     def _turn(self, fold: int) -> Basis:
         given = self.vectors[fold]
@@ -227,8 +238,8 @@ class Representation:
         return self._turned[1]
 
     def _fit(self, fold: int, kept: np.ndarray) -> Tensor:
-        train, l2 = np.flatnonzero((self._folds >= 0) & (self._folds != fold) & kept), self.l2
-        return fit(self._turn(fold), torch.from_numpy(train), self._codes, self._classes, l2)
+        train = torch.from_numpy(np.flatnonzero((self._folds >= 0) & (self._folds != fold) & kept))
+        return fit(self._turn(fold), train, self._codes, self._classes, self.l2)
 
     def _sample(self, held: np.ndarray) -> np.ndarray:
         """Some of the rows, evenly spaced."""
@@ -245,10 +256,10 @@ class Representation:
             sample = torch.from_numpy(self._sample(held))
             parts.append(self._turn(fold).logits(sample, self._fit(fold, kept)).double())
             codes.append(self._codes[sample])
-        logits, own = torch.cat(parts), torch.cat(codes)[:, None]
+        logits, codes_column = torch.cat(parts), torch.cat(codes)[:, None]
 
         def loss(log: float) -> float:
-            return -float((logits * np.exp(log)).log_softmax(1).gather(1, own).mean())
+            return -float((logits * np.exp(log)).log_softmax(1).gather(1, codes_column).mean())
 
         return float(np.exp(minimize_scalar(loss, bounds=np.log(SCALES), method="bounded").x))
 
@@ -259,26 +270,6 @@ class Representation:
             logs = basis.logits(rows, weights).log_softmax(1)
             values, top = logs.topk(min(TOP, self._classes), dim=1)
             parts.append([logs.gather(1, self._codes[rows, None])[:, 0], top.int(), values])
-        own, likely, likely_values = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
+        given_logs, likely, likely_values = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
         shown = basis.logits(torch.from_numpy(sample), weights).log_softmax(1).numpy()
-        return OutOfSample(own, likely, likely_values, sample, shown)
-
-    def _choose(self) -> float:
-        held = torch.from_numpy(np.flatnonzero(self._folds == 0))
-        train = torch.from_numpy(np.flatnonzero(self._folds > 0))
-        best, chosen, l2, falls = -1, STRONGEST, STRONGEST, 0
-        weights: Tensor | None = None
-        basis = self._turn(0)
-        while l2 >= WEAKEST:
-            weights = fit(basis, train, self._codes, self._classes, l2, weights)
-            agreed = 0
-            for rows in held.split(max(1, CHUNK // max(weights.shape))):
-                agreed += int((basis.logits(rows, weights).argmax(1) == self._codes[rows]).sum())
-            if agreed > best:
-                best, chosen, falls = agreed, l2, 0
-            else:
-                falls += agreed < best
-            if falls == FALLS:
-                break
-            l2 /= WEAKER
-        return chosen
+        return OutOfSample(given_logs, likely, likely_values, sample, shown)

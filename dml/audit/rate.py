@@ -30,6 +30,7 @@ UNCLEAR = 0.05  # or if `all_right` is above this,
 HARDLY = 0.15  # or if `explained` is below this,
 SMALL = 0.05  # a guess that can hardly be too high
 CLEAR = 0.9  # unless `apart` is above this: then the guess is small
+SIMPLEX = {"method": "Nelder-Mead", "options": {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}}
 BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
 
@@ -79,11 +80,8 @@ class Sure(NamedTuple):
 
 def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rate:
     """The guess from the first round's probabilities (trained on all labels) and the last round's."""
-    (surest, apart, all_right), joint, spread = (
-        sure(first, codes),
-        confident_joint(last, codes),
-        even_spread(first, codes),
-    )
+    surest, apart, all_right = sure(first, codes)
+    joint, spread = confident_joint(last, codes), even_spread(first, codes)
     evenness = min(1.0, spread / surest) if surest > 0 else 1.0
     weight = BETWEEN * min(1.0, 2 * (1 - evenness))
     guess = surest + weight * max(0.0, joint - surest)
@@ -107,10 +105,7 @@ def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
         chance = np.clip((1 - rate) * largest(scale), 1e-9, 1 - 1e-9)
         return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
 
-    settings = {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}
-    best = minimize(
-        lambda point: loss(np.exp(point[0]), expit(point[1])), [0.4, -1.5], method="Nelder-Mead", options=settings
-    )
+    best = minimize(lambda point: loss(np.exp(point[0]), expit(point[1])), [0.4, -1.5], **SIMPLEX)
     none_wrong = minimize_scalar(lambda point: loss(np.exp(point), 0.0), bounds=(-4.0, 4.0), method="bounded")
     ratio = 2 * len(rows) * max(0.0, none_wrong.fun - best.fun)
     all_right = float(ndtr(-np.sqrt(ratio)))  # the rate cannot be negative: half of chi-squared's
@@ -125,14 +120,14 @@ def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:
     Deviation: only the 16 likeliest classes of an image are considered.
     """
     judged = np.flatnonzero(codes >= 0)
-    given, own = codes[judged], np.exp(probabilities.own[judged].astype(np.float64))
+    given, confidence = codes[judged], np.exp(probabilities.given_logs[judged].astype(np.float64))
     sizes = np.bincount(given)
-    threshold = np.bincount(given, weights=own) / np.maximum(sizes, 1)
+    threshold = np.bincount(given, weights=confidence) / np.maximum(sizes, 1)
     top = probabilities.top[judged]
     above = np.exp(probabilities.values[judged].astype(np.float64)) >= threshold[top] - 1e-9
     counted = above.any(axis=1)
-    found = np.take_along_axis(top, above.argmax(axis=1)[:, None], axis=1)[:, 0]
-    wrong = np.bincount(given, weights=counted & (found != given), minlength=len(sizes))
+    likeliest = np.take_along_axis(top, above.argmax(axis=1)[:, None], axis=1)[:, 0]
+    wrong = np.bincount(given, weights=counted & (likeliest != given), minlength=len(sizes))
     total = np.bincount(given, weights=counted, minlength=len(sizes))
     return float((sizes * wrong / np.maximum(total, 1)).sum() / sizes.sum())
 
@@ -157,12 +152,9 @@ def even_spread(probabilities: OutOfSample, codes: np.ndarray) -> float:
 
     def loss(point: np.ndarray) -> float:
         scaled = np.exp(point[0]) * logs
-        own = np.exp(scaled[np.arange(len(given)), given] - logsumexp(scaled, axis=1))
+        likelihood = np.exp(scaled[np.arange(len(given)), given] - logsumexp(scaled, axis=1))
         rate = expit(point[1])
-        return -float(np.log(np.maximum((1 - rate) * own + rate * (1 - own) / others, 1e-30)).mean())
+        return -float(np.log(np.maximum((1 - rate) * likelihood + rate * (1 - likelihood) / others, 1e-30)).mean())
 
-    tried = [
-        minimize(loss, [0.3, start], method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120})
-        for start in (-2.0, -0.5)
-    ]
-    return float(expit(min(tried, key=lambda result: result.fun).x[1]))
+    results = [minimize(loss, [0.3, start], **SIMPLEX) for start in (-2.0, -0.5)]
+    return float(expit(min(results, key=lambda result: result.fun).x[1]))

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""The result of an audit: scores, suggestions and tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from dml.audit.rate import Rate
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """Scores and suggestions for n images. Images of classes that are too small to judge have NaN scores.
-
-    `table()`, `classes()` and `confusions()` show it by image, by class and by pair of classes.
-    """
+    """Scores and suggestions for n images. Images of classes that are too small to judge have NaN scores."""
 
     labels: np.ndarray  # (n,): as given
     suggested: np.ndarray  # (n,): the likeliest class
@@ -28,9 +25,7 @@ class Audit:
     rate: Rate  # the first guess
     representation: str  # the one used,
     losses: Mapping[str, float]  # since its labels have the lowest mean -log P out of sample, in nats
-    duplicates: (
-        pd.DataFrame
-    )  # near-duplicates with different labels: first, second, similarity, given_first, given_second
+    duplicates: pd.DataFrame  # near-duplicates: first, second, similarity; given_first differs from given_second
     beyond: Mapping[Any, int]  # label -> images, of classes with 1 or 2 images: beyond judgement
     settings: Mapping[str, Any]
     digest: str  # of vectors and labels
@@ -68,9 +63,8 @@ class Audit:
 
     def classes(self) -> pd.DataFrame:
         """A row for each given class: given, images, suspects, share, confused_with (the commonest suggestion)."""
-        table = self.table()
         rows = []
-        for given, part in table.groupby("given", sort=True):
+        for given, part in self.table().groupby("given", sort=True):
             other = part.loc[part["suspect"] & (part["suggested"] != part["given"]), "suggested"]
             rows.append(
                 {

@@ -1,14 +1,10 @@
 """The noise rate for sure: which images a person should look at, and what follows from the answers.
 
-Images are divided into strata by their chance of being mislabelled. Strata follow Neyman's allocation by the
-cumulative root rule (Dalenius & Hodges, "Minimum variance stratification", JASA 1959): they hold equal sums of
-sqrt(p (1 - p)). Half of the looks are shared equally, as that rule says, so looks are dense where the chance is near
-one half. The other half is shared by size: large strata of labels that look right may hide wrong ones. Within a stratum
-every image has the same chance of a look, so the Horvitz-Thompson estimate is unbiased however wrong the scores are;
-good scores only make it sharper.
-
-The first looks are one in each stratum. Of a stratum that nobody looked at the interval says nothing: its share may be
-anything from 0 to 1. So a review that stops early has a wide interval until each stratum was seen, but one that covers.
+Strata of images hold equal sums of sqrt(p (1 - p)), p the chance of a wrong label (Dalenius & Hodges, "Minimum variance
+stratification", JASA 1959). Half of the looks are shared equally among them, half by size: large strata of labels that
+look right may hide wrong ones. Within a stratum every image has the same chance of a look, so the Horvitz-Thompson
+estimate is unbiased however wrong the scores are. The first looks are one in each stratum: the share of a stratum
+without a look may be anything from 0 to 1, so a review that stops early has a wide interval, but one that covers.
 """
 
 from __future__ import annotations
@@ -111,8 +107,8 @@ def review_plan(audit: Audit, n: int = 200, seed: int = 0) -> ReviewPlan:
     believed = np.clip(audit.wrong[order], FLOOR, 1 - FLOOR)
     expected = np.bincount(stratum, weights=believed) / sizes
     looks = _looks(sizes, n)
-    chosen = [draw.permutation(np.flatnonzero(stratum == number))[:count] for number, count in enumerate(looks)]
-    first, later = [own[:1] for own in chosen], [own[1:] for own in chosen]
+    drawn = [draw.permutation(np.flatnonzero(stratum == number))[:count] for number, count in enumerate(looks)]
+    first, later = zip(*((rows[:1], rows[1:]) for rows in drawn), strict=True)
     places = np.concatenate([draw.permutation(np.concatenate(part)) for part in (first, later)])
     rows = order[places]
     return ReviewPlan(rows, stratum[places], sizes, expected, audit.labels[rows], audit.suggested[rows], audit.digest)
@@ -140,22 +136,23 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
     """
     if not 0 < level < 1:
         raise ValueError(f"estimate: level: expected a number between 0 and 1, got {level!r}")
-    answered = _answers(plan, answers)
-    place = {int(row): number for number, row in enumerate(plan.rows)}
+    answer_of = _answers(plan, answers)
+    stratum_of = dict(zip(plan.rows.tolist(), plan.stratum.tolist(), strict=True))
     count = len(plan.sizes)
     right, wrong = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for row, answer in answered.items():
+    for row, answer in answer_of.items():
         if answer != "unsure":
-            (wrong if answer == "wrong" else right)[plan.stratum[place[row]]] += 1
-    looks, unsure = right + wrong, sum(answer == "unsure" for answer in answered.values())
+            (wrong if answer == "wrong" else right)[stratum_of[row]] += 1
+    looks, unsure = right + wrong, sum(answer == "unsure" for answer in answer_of.values())
     if looks.sum() == 0:
         raise ValueError("estimate: no image was found right or wrong, so nothing can be said about the rate")
-    known = looks > 0
+    answered = looks > 0
     # The estimate takes a stratum without an answer to be like all others together; the interval does not.
     share = wrong / np.maximum(looks, 1)
-    rate = float((plan.sizes * share)[known].sum() / plan.sizes[known].sum())
-    seen = float(plan.sizes[known].sum() / plan.sizes.sum())
-    low, high = _interval(rate, plan.sizes[known], plan.expected[known], wrong[known], looks[known], level)
+    rate = float((plan.sizes * share)[answered].sum() / plan.sizes[answered].sum())
+    seen = float(plan.sizes[answered].sum() / plan.sizes.sum())
+    strata = (values[answered] for values in (plan.sizes, plan.expected, wrong, looks))
+    low, high = _interval(rate, *strata, level)
     low, high = low * seen, high * seen + 1 - seen
     return Estimate(rate, low, high, level, int(looks.sum()), int(unsure))
 
@@ -200,17 +197,17 @@ def _looks(sizes: np.ndarray, n: int) -> np.ndarray:
 
 
 def _answers(plan: ReviewPlan, answers: Any) -> dict[int, str]:
-    known = dict(zip(plan.rows.tolist(), plan.given.tolist(), strict=True))
+    planned = dict(zip(plan.rows.tolist(), plan.given.tolist(), strict=True))
     out: dict[int, str] = {}
     contradictory: list[int] = []
     for row, answer, given in _triples(answers):
         if answer not in ANSWERS:
             raise ValueError(f"estimate: image {row}: expected one of {', '.join(ANSWERS)}, got {answer!r}")
-        if row not in known:
+        if row not in planned:
             raise ValueError(f"estimate: image {row} is not in the review plan: is it a review of another audit?")
-        if given is not None and str(given) != str(known[row]):
+        if given is not None and str(given) != str(planned[row]):
             raise ValueError(
-                f"estimate: image {row}: its given label is {known[row]!r} in the plan, but {given!r} in the review: "
+                f"estimate: image {row}: its given label is {planned[row]!r} in the plan, but {given!r} in the review: "
                 "is it a review of another dataset, or an edited one?"
             )
         if out.setdefault(row, answer) != answer:
@@ -222,16 +219,10 @@ def _answers(plan: ReviewPlan, answers: Any) -> dict[int, str]:
 
 
 def _triples(answers: Any) -> Iterable[tuple[int, str, Any]]:
-    if isinstance(answers, pd.DataFrame):
-        missing = {"index", "answer"} - set(answers.columns)
-        if missing:
-            raise ValueError(
-                f"estimate: expected the columns index and answer, got {', '.join(map(str, answers.columns))}"
-            )
-        given = answers["given"] if "given" in answers.columns else [None] * len(answers)
-        return [
-            (int(row), answer, label)
-            for row, answer, label in zip(answers["index"], answers["answer"], given, strict=True)
-        ]
-    pairs = answers.items() if isinstance(answers, Mapping) else answers
-    return [(int(row), answer, None) for row, answer in pairs]
+    if not isinstance(answers, pd.DataFrame):
+        pairs = answers.items() if isinstance(answers, Mapping) else answers
+        return [(int(row), answer, None) for row, answer in pairs]
+    if not {"index", "answer"} <= set(answers.columns):
+        raise ValueError(f"estimate: expected the columns index and answer, got {', '.join(map(str, answers.columns))}")
+    given = answers["given"] if "given" in answers.columns else [None] * len(answers)
+    return [(int(row), *pair) for row, *pair in zip(answers["index"], answers["answer"], given, strict=True)]

@@ -1,7 +1,5 @@
 """The audit: from vectors and given labels to a score and a suggestion for every image.
 
-How suspicious each label is: the odds that it is wrong, from probabilities, confusions and neighbours.
-
 An image x with the given label g is mislabelled with the odds e q(g | x) : (1 - e) P(g | x). P is the probability of
 the class, and q(g | x) = sum_j P(j | x) T(j, g) that of g among the wrong labels that x would get. T(j, g) is the share
 of g among the labels other than j of the images that look like class j. So a label that looks wrong *and* is a frequent
@@ -14,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -33,13 +30,13 @@ def suspicion(probabilities: OutOfSample, codes: np.ndarray, evenness: float, vo
     """The score of every image, float64 (n,): higher is more suspicious. NaN for images that are not judged."""
     out = np.full(len(codes), np.nan)
     judged = np.flatnonzero(codes >= 0)
-    given, own = codes[judged], probabilities.own[judged].astype(np.float64)
+    given, given_logs = codes[judged], probabilities.given_logs[judged].astype(np.float64)
     share = max(EVEN_LEAST, evenness)
     classes = int(codes.max()) + 1
     wrong = share / (classes - 1) + (1 - share) * _confusion(probabilities, judged, given, classes)
-    out[judged] = np.log(wrong) - own
+    out[judged] = np.log(wrong) - given_logs
     if vote is not None:
-        out[judged] -= VOTE_WEIGHT * np.log((vote.own[judged] + 0.5) / (vote.weight[judged] + 0.5))
+        out[judged] -= VOTE_WEIGHT * np.log((vote.agreeing[judged] + 0.5) / (vote.weight[judged] + 0.5))
     return out
 
 
@@ -88,8 +85,8 @@ def audit(
     3. The score joins the odds that the label is wrong with the vote of the nearest images. Where vectors are learned,
        they are the nearest in the vectors of the image's fold; near-duplicates are those of another representation.
 
-    The same arguments and seed give the same result for the same number of threads. Vectors that are float32
-    already are not copied: an audit of 50,000 x 768 takes about 150 MB beside them.
+    The same arguments and seed give the same result for the same number of threads. Vectors that are float32 are not
+    copied: an audit of 50,000 x 768 takes about 150 MB beside them.
 
     Parameters
     ----------
@@ -111,19 +108,18 @@ def audit(
     >>> right = np.repeat([0, 1], 50)
     >>> given = right.copy()
     >>> given[7] = 1
-    >>> found = audit(rng.normal(size=(100, 4)) * 0.2 + 3 * np.eye(2, 4)[right], given)
-    >>> int(found.table().sort_values("score", ascending=False)["index"].iloc[0])
+    >>> result = audit(rng.normal(size=(100, 4)) * 0.2 + 3 * np.eye(2, 4)[right], given)
+    >>> int(result.table().sort_values("score", ascending=False)["index"].iloc[0])
     7
     """
     _check_settings(folds, neighbours, duplicates)
     data = check(vectors, labels)
     judged = data.codes >= 0
     dealt = folds_of(data.labels, folds, seed)
-    names = [*data.vectors, *data.learners]
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
-    for name in names:
+    for name in (*data.vectors, *data.learners):
         representation = _representation(data, name, dealt, judged)
         first = representation.round(judged)
         losses[name] = first.loss(judged)
@@ -132,15 +128,13 @@ def audit(
     assert best is not None
     name, representation, first = best
 
-    cut = first_guess(first, first, data.codes)
-    before = suspicion(first, data.codes, cut.evenness)
-    unsuspected = kept(before, data.codes, cut.guess)
+    unsuspected = _unsuspected(first, data.codes)
     if name in data.learners:  # what suspects taught its vectors is left out too
         representation = _representation(data, name, dealt, unsuspected)
     last = representation.round(unsuspected)
     rate = first_guess(first, last, data.codes)
 
-    settings = (data.codes, np.exp(last.own), neighbours, duplicates)
+    settings = (data.codes, np.exp(last.given_logs), neighbours, duplicates)
     if name in data.vectors:
         nearest = vote(data.vectors[name], *settings)
     else:
@@ -150,15 +144,15 @@ def audit(
     score = suspicion(last, data.codes, rate.evenness, nearest)
     return Audit(
         labels=data.labels,
-        suggested=_suggested(data, last),
+        suggested=np.where(judged, data.names[last.top[:, 0]], data.labels),
         score=score,
         wrong=chance(score, rate.guess),
-        own=np.where(judged, np.exp(last.own.astype(np.float64)), np.nan),
-        vote=np.where(judged, nearest.own / np.maximum(nearest.weight, 1e-12), np.nan),
+        own=np.where(judged, np.exp(last.given_logs.astype(np.float64)), np.nan),
+        vote=np.where(judged, nearest.agreeing / np.maximum(nearest.weight, 1e-12), np.nan),
         rate=rate,
         representation=name,
         losses=losses,
-        duplicates=_contradictions(nearest, data.labels),
+        duplicates=contradictions(nearest, data.labels),
         beyond=data.beyond,
         settings={"folds": int(dealt.max()) + 1, "neighbours": neighbours, "duplicates": duplicates, "seed": seed},
         digest=data.digest,
@@ -178,6 +172,11 @@ def kept(score: np.ndarray, codes: np.ndarray, rate: float) -> np.ndarray:
     return out
 
 
+def _unsuspected(first: OutOfSample, codes: np.ndarray) -> np.ndarray:
+    rate = first_guess(first, first, codes)
+    return kept(suspicion(first, codes, rate.evenness), codes, rate.guess)
+
+
 def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
         raise ValueError(f"audit: folds: expected a whole number, at least 2, got {folds!r}")
@@ -195,25 +194,6 @@ def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray)
     return Representation(vectors, data.codes, dealt, calibrated=True)
 
 
-def _suggested(data: Given, last: OutOfSample) -> np.ndarray:
-    likeliest = data.names[last.top[:, 0]]
-    return np.where(data.codes >= 0, likeliest, data.labels)
-
-
-def _contradictions(nearest: Vote, labels: np.ndarray) -> pd.DataFrame:
-    places = contradictions(nearest, labels)
-    first, second = nearest.pairs[places].T
-    return pd.DataFrame(
-        {
-            "first": first,
-            "second": second,
-            "similarity": nearest.similarity[places],
-            "given_first": labels[first],
-            "given_second": labels[second],
-        }
-    )
-
-
 def guess(vectors: Any, labels: Any, *, folds: int = 5, seed: int = 0) -> Rate:
     """The guess that `audit` would make from these vectors (n, D) and labels (n,), as given.
 
@@ -225,6 +205,4 @@ def guess(vectors: Any, labels: Any, *, folds: int = 5, seed: int = 0) -> Rate:
     judged, dealt = data.codes >= 0, folds_of(data.labels, folds, seed)
     representation = Representation(next(iter(data.vectors.values())), data.codes, dealt)
     first = representation.round(judged)
-    cut = first_guess(first, first, data.codes)
-    unsuspected = kept(suspicion(first, data.codes, cut.evenness), data.codes, cut.guess)
-    return first_guess(first, representation.round(unsuspected), data.codes)
+    return first_guess(first, representation.round(_unsuspected(first, data.codes)), data.codes)

@@ -84,11 +84,11 @@ def ask(folder: Path, review_size: int | None) -> None:
                 f"{folder / REVIEW} is a review of {looks} looks: move it and plan.json away before asking for another "
                 "number"
             )
-    asked: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
-    files.write_json(folder / REQUEST, asked)
+    requested: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
+    files.write_json(folder / REQUEST, requested)
 
 
-def asked(folder: Path) -> dict[str, Any] | None:
+def requested(folder: Path) -> dict[str, Any] | None:
     """What was asked for; None: nothing."""
     if not (folder / REQUEST).is_file():
         return None
@@ -110,18 +110,18 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
     return share
 
 
-def taken(folder: Path, found: Audit) -> Review | None:
+def taken(folder: Path, current: Audit) -> Review | None:
     """The review that was taken in; None if there is none."""
     path = folder / REVIEW
     if not path.is_file():
         return None
     plan, answers = audit.ReviewPlan.load(folder), read_review(path)
-    if plan.digest != found.digest:
+    if plan.digest != current.digest:
         raise ValueError(
             f"{path} is a review of other images, labels or representations than the study has now: move it and "
             "plan.json away, or restore what was reviewed"
         )
-    return Review(plan, answers, check_review(path, plan, answers, set(found.labels.tolist())))
+    return Review(plan, answers, check_review(path, plan, answers, set(current.labels.tolist())))
 
 
 TRAINED = "trained"  # the representation that networks of the study learn
@@ -134,7 +134,7 @@ class AuditRun:
     images: Audited
     vectors: np.ndarray | list[np.ndarray]  # float32 (n, D), of the representation that was used; of each fold its own
     folds: np.ndarray | None  # int64 (n,), the fold of each image where each has its own vectors, -1: beyond judgement
-    found: Audit
+    audit: Audit
     plan: ReviewPlan  # that of the review, if one was taken in
     review: Review | None
     note: str  # why a review that was taken in is not used; empty: it is, or there is none
@@ -146,7 +146,7 @@ def run_audit(
     """Audit a study's labels. Interrupted trainings resume."""
     from dml.audit.images import audited, representations
 
-    section, request = study.audit or AuditSection(), asked(asking) or {}
+    section, request = study.audit or AuditSection(), requested(asking) or {}
     images = audited(study, data_root)
     folder = store / "audits" / study.name
     vectors = representations(study, images, store / "features", report)
@@ -157,15 +157,15 @@ def run_audit(
         run = over_ray(study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     report(f"audit {study.name}: judging {len(images.labels)} labels")
-    found = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)
+    result = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)
     review, note = None, ""
     try:
-        review = taken(asking, found)
+        review = taken(asking, result)
     except ValueError as error:
         note = f"the review is not used: {error}"
-    size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))
-    plan = audit.review_plan(found, size) if review is None else review.plan
-    if trained is None or found.representation != TRAINED:
-        return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
+    size = min(request.get("looks") or section.review_size, int(np.isfinite(result.score).sum()))
+    plan = audit.review_plan(result, size) if review is None else review.plan
+    if trained is None or result.representation != TRAINED:
+        return AuditRun(images, vectors[result.representation], None, result, plan, review, note)
     dealt = audit.folds_of(images.labels)
-    return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
+    return AuditRun(images, trained.vectors, dealt, result, plan, review, note)

@@ -2,7 +2,7 @@
 
     store/audits/<study>/trained/<digest of all that decides them>/embeddings.npy
 
-Each network is trained as a trial is, and resumes from its checkpoint. It never sees the labels of its fold.
+Each network is trained and resumes as a trial. It never sees the labels of its fold.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class FoldTraining:
         try:
             with files.locked(self.folder / "lock"):
                 if not self.embeddings.is_file():
-                    self._train()
-                    self._embed()
+                    spec = spec_json.load(self.spec)
+                    self._train(spec)
+                    self._embed(spec)
         finally:
             torch.set_num_threads(before)
 
-    def _train(self) -> None:
-        spec = spec_json.load(self.spec)
+    def _train(self, spec: TrialSpec) -> None:
         trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
         try:
             while not trainer.finished:
@@ -74,9 +74,8 @@ class FoldTraining:
         finally:
             trainer.close()
 
-    def _embed(self) -> None:
+    def _embed(self, spec: TrialSpec) -> None:
         """Save the embeddings of all labelled images, and delete the network."""
-        spec = spec_json.load(self.spec)
         data, embedder = open_trial(spec, self.folder / "data"), TrainedEmbedder(self.folder / "model")
         embedded = evaluation.embed_images(
             embedder.network.to(spec.training.device),
@@ -107,10 +106,7 @@ def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
 
 
 def over_ray(resources: ResourcesSection) -> Run:
-    """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process.
-
-    On a cluster the folder `store` must be one that all nodes share.
-    """
+    """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process."""
 
     def run(works: Sequence[FoldTraining]) -> Iterator[None]:
         alone = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
@@ -130,12 +126,11 @@ DIGITS = 16  # of a digest
 class TrainedVectors:
     """A `dml.audit.Learner`: embeddings of the audited images, from networks that a study's section `training` trains.
 
-    The settings are those of one cell of the study, the first that the audit's section admits. What a study searches
-    has the part's default. No noise is added, and nothing is evaluated.
+    The settings are those of the first cell that the audit's section admits. What a study searches has its default.
 
     Parameters
     ----------
-    found : the images and their labels as given.
+    images : with their labels as given.
     data_root : the folder with the data stages' outputs (`data/<study>`).
     folder : of the networks.
     run : trains networks that are missing.
@@ -149,16 +144,16 @@ class TrainedVectors:
         self,
         study: Study,
         section: AuditSection,
-        found: Audited,
+        images: Audited,
         data_root: Path,
         folder: Path,
         run: Run = in_process,
         report: Callable[[str], None] = print,
     ) -> None:
-        self._study, self._found, self._run, self._report = study, found, run, report
+        self._study, self._images, self._run, self._report = study, images, run, report
         self._data_root, self._folder = data_root.resolve(), folder.resolve()
         self.cell = audited_cell(section, study)
-        self._spec = _spec(study, self.cell, found)
+        self._spec = _spec(study, self.cell, images)
         self._check_batches()
         self.digest = keys.key(self._spec)
         self.vectors: list[np.ndarray] = []  # of the latest call
@@ -181,26 +176,26 @@ class TrainedVectors:
     def _prepared(self, observed: np.ndarray) -> FoldTraining:
         """A training on these labels, with its data written."""
         spec = self._spec
-        labelled = (self.digest.encode(), self._found.rows.tobytes(), observed.tobytes())
+        labelled = (self.digest.encode(), self._images.rows.tobytes(), observed.tobytes())
         folder = self._folder / hashlib.sha256(b"".join(labelled)).hexdigest()[:DIGITS]
         if not (folder / "spec.json").is_file():
-            images = whole.AllImages(self._found.rows, observed, "as given", None)
-            whole.write(images, spec.dataset.name, spec.seed, self._data_root, folder / "data")
+            fitted = whole.AllImages(self._images.rows, observed, "as given", None)
+            whole.write(fitted, spec.dataset.name, spec.seed, self._data_root, folder / "data")
             files.write_json(folder / "spec.json", keys.record(spec))
         threads = max(1, int(self._study.resources.cpus_per_trial))
         return FoldTraining(spec_json.dump(spec), folder, threads, tuple(sys.path))
 
     def _check_batches(self) -> None:
         """Reject, before anything is trained, batches that the labels do not allow."""
-        batch, found = self._spec.training.batch, self._found
+        batch, images = self._spec.training.batch, self._images
         sampler: type[Sampler] = find("dml.data.batches", batch.sampler)
-        if sampler.needs_coarse and f"given_{found.level}" in found.packed.index:
+        if sampler.needs_coarse and f"given_{images.level}" in images.packed.index:
             raise ValueError(
-                f"audit: trained: batches of {batch.sampler!r} need coarse labels, and those of {found.dataset!r} are "
+                f"audit: trained: batches of {batch.sampler!r} need coarse labels, and those of {images.dataset!r} are "
                 "verified: choose another sampler"
             )
-        codes = audit.check_labels(found.labels).codes
-        coarse = found.packed.index["coarse"].to_numpy(np.int64)[found.rows]
+        codes = audit.check_labels(images.labels).codes
+        coarse = images.packed.index["coarse"].to_numpy(np.int64)[images.rows]
         try:
             batches.build(
                 batch.sampler, labels=codes, classes=batch.classes, per_class=batch.per_class, coarse=coarse, seed=0
@@ -209,9 +204,9 @@ class TrainedVectors:
             raise ValueError(f"audit: trained: training.batch: {error}") from error
 
 
-def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
+def _spec(study: Study, cell: Cell, images: Audited) -> TrialSpec:
     """The trial of a cell on some labels: no noise is added, and nothing is evaluated."""
-    digests = {"packed": found.packed.manifest["digest"], "split": "audit", "labels": "audit"}
+    digests = {"packed": images.packed.manifest["digest"], "split": "audit", "labels": "audit"}
     spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests)
     spec = specs.with_rate(spec, lambda _: cell.rate)  # what an audit is to estimate is not known yet
     return replace(

@@ -56,7 +56,7 @@ def audit(
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
         if review is not None:
             take_in(asking, review, done)
-        asked_before = (asking / REQUEST).is_file()
+        was_requested = (asking / REQUEST).is_file()
         ask(asking, review_size)
         if study not in project.chosen():
             write_chosen(project, valid(project, [*chosen_before(project), study]))
@@ -64,7 +64,7 @@ def audit(
         try:
             project.repro(f"audit@{study}")
         except typer.Exit as ended:
-            if not asked_before:  # else each later `dvc repro` would fail too
+            if not was_requested:  # else each later `dvc repro` would fail too
                 (asking / REQUEST).unlink()
             if ended.exit_code == INTERRUPTED:
                 print(f"\nInterrupted. Finished work is saved: `dml audit {study}` resumes.", file=sys.stderr)

@@ -58,7 +58,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     from dml.sweep.execution import cluster
     from dml.sweep.execution.cluster import check_machine
 
-    found, problems = [], []
+    estimates, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it
         for name in names:
             file = project.file(name).relative_to(project.root)
@@ -69,7 +69,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             lines = [*estimate.lines(), tuning, limit]
             lines += [*(f"  note: {text}" for text in explained(study))]
             print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
-            found.append(estimate)
+            estimates.append(estimate)
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not has_snapshot:
@@ -78,10 +78,12 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
                         cluster.check()
             except (ValueError, ConnectionError) as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
-    known = [estimate.seconds for estimate in found if estimate.seconds is not None]
-    if len(found) > 1 and known:
-        about = "about" if len(known) == len(found) else "more than"
-        print(f"together: {sum(one.trials for one in found)} trials, {about} {duration_text(sum(known) + AROUND)}")
+    seconds = [estimate.seconds for estimate in estimates if estimate.seconds is not None]
+    if len(estimates) > 1 and seconds:
+        about = "about" if len(seconds) == len(estimates) else "more than"
+        print(
+            f"together: {sum(one.trials for one in estimates)} trials, {about} {duration_text(sum(seconds) + AROUND)}"
+        )
     if problems:
         raise ValueError("\n".join(problems))
 

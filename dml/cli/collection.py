@@ -299,8 +299,8 @@ def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.nd
 
 def _labels(index: pd.DataFrame) -> np.ndarray:
     """The name of each image's class as given; a number without one is its name."""
-    known = index.loc[index["fine_name"] != "", ["fine", "fine_name"]].drop_duplicates("fine")
-    names = dict(zip(known["fine"], known["fine_name"], strict=True))
+    named = index.loc[index["fine_name"] != "", ["fine", "fine_name"]].drop_duplicates("fine")
+    names = dict(zip(named["fine"], named["fine_name"], strict=True))
     given = index["given_fine"] if "given_fine" in index else index["fine"]
     return np.array([names.get(number, str(number)) for number in given], dtype=str)
 
@@ -313,13 +313,16 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
         source.download(place, lambda line: None)
-        found, classes = read_vectors(place, (*LABELS, *columns.values())), _labels(pd.DataFrame(source.images(place)))
+        vectors, classes = (
+            read_vectors(place, (*LABELS, *columns.values())),
+            _labels(pd.DataFrame(source.images(place))),
+        )
     else:
-        found = read_vectors(place, (*LABELS, *columns.values()))
-        check_finite(place, found)
-        classes = np.full(len(found), "")
-    names = row_names(table, len(found), columns.get("path"))
-    vectors = np.array(found, dtype=np.float32)[:, None]
+        vectors = read_vectors(place, (*LABELS, *columns.values()))
+        check_finite(place, vectors)
+        classes = np.full(len(vectors), "")
+    names = row_names(table, len(vectors), columns.get("path"))
+    vectors = np.array(vectors, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
     return Collection(place, names, classes, {VECTORS: vectors}, [], None, None, None, source)
 

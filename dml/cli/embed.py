@@ -61,12 +61,12 @@ def embed(
             raise typer.BadParameter(f"{file} exists: choose another name, or remove it", param_hint="--out")
     paths = [] if of_vectors else image_files(images)
     typer.echo(describe(folder), err=True)
-    found = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
-    save(found, out)
-    print(f"{out}: {counted(len(found.vectors), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
+    embedded = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
+    save(embedded, out)
+    print(f"{out}: {counted(len(embedded.vectors), 'vector')} of {counted(embedded.vectors.shape[1], 'number')}")
 
 
-def save(found: Embedded, out: Path) -> None:
+def save(embedded: Embedded, out: Path) -> None:
     """Write vectors: `.npy`, with the paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`.
 
     Without paths only the vectors.
@@ -78,17 +78,17 @@ def save(found: Embedded, out: Path) -> None:
 
     from dml.files import replacing
 
-    paths = pd.DataFrame({"path": [str(path) for path in found.paths]})
+    paths = pd.DataFrame({"path": [str(path) for path in embedded.paths]})
     with replacing(out) as temporary:
         if out.suffix == ".npy":
             with open(temporary, "wb") as file:
-                np.save(file, found.vectors)
+                np.save(file, embedded.vectors)
         else:
-            flat = pa.array(found.vectors.ravel())
-            vectors = pa.FixedSizeListArray.from_arrays(flat, found.vectors.shape[1])
-            named = {"path": paths["path"].tolist()} if found.paths else {}
+            flat = pa.array(embedded.vectors.ravel())
+            vectors = pa.FixedSizeListArray.from_arrays(flat, embedded.vectors.shape[1])
+            named = {"path": paths["path"].tolist()} if embedded.paths else {}
             pq.write_table(pa.table({**named, "vector": vectors}), temporary)
-    if out.suffix == ".npy" and found.paths:
+    if out.suffix == ".npy" and embedded.paths:
         with replacing(out.with_suffix(".csv")) as temporary:
             paths.to_csv(temporary, index=False)
 
@@ -148,23 +148,25 @@ def search(
 
         folder = first
         seen = collect(first, labels, root, columns(column), mirror, lambda line: typer.echo(line, err=True))
-        asked, features = seen.queries(places[1:])
+        queried, features = seen.queries(places[1:])
         best, pictures = seen.free(), seen.paths is not None
         model = f"{seen.network}, {best_words(best)}"
         gallery = Embedded(seen.names if seen.paths is None else seen.paths, best.embed(seen.features))
-        searched = Embedded(asked, best.embed(features))
+        searched = Embedded(queried, best.embed(features))
     else:
         if len(places) < 3:
             raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
         model, folder = places[0], Path(places[1])
-        found = find_model(model, dataset, noise)
-        typer.echo(describe(found), err=True)
-        if pictures := not takes_vectors(found):
+        trained = find_model(model, dataset, noise)
+        typer.echo(describe(trained), err=True)
+        if pictures := not takes_vectors(trained):
             queries = image_files(map(Path, places[2:]))
-            gallery, searched = embed_files(found, image_files([folder]), skip_corrupt), embed_files(found, queries)
+            gallery, searched = embed_files(trained, image_files([folder]), skip_corrupt), embed_files(trained, queries)
         else:
-            gallery = embed_rows(found, folder)
-            each = [embed_rows(found, Path(text)) if Path(text).exists() else gallery.row(text) for text in places[2:]]
+            gallery = embed_rows(trained, folder)
+            each = [
+                embed_rows(trained, Path(text)) if Path(text).exists() else gallery.row(text) for text in places[2:]
+            ]
             searched = Embedded(
                 [name for one in each for name in one.paths], np.concatenate([one.vectors for one in each])
             )

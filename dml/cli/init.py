@@ -86,10 +86,10 @@ def _refuse(root: Path, what: str, names: list[str]) -> None:
 
 def _hidden(root: Path, gitignore: str) -> list[str]:
     """What exists, is not empty, and is ignored by the lines that the folder's own .gitignore lacks."""
-    own = (root / ".gitignore").read_text(encoding="utf-8").splitlines() if (root / ".gitignore").is_file() else []
-    added = [line for line in gitignore.splitlines() if line not in own and line.startswith(("/", "mlflow"))]
-    found = {path for line in added for path in root.glob(line.strip("/"))}
-    return sorted(path.relative_to(root).as_posix() for path in found if not path.is_dir() or any(path.iterdir()))
+    present = (root / ".gitignore").read_text(encoding="utf-8").splitlines() if (root / ".gitignore").is_file() else []
+    added = [line for line in gitignore.splitlines() if line not in present and line.startswith(("/", "mlflow"))]
+    ignored = {path for line in added for path in root.glob(line.strip("/"))}
+    return sorted(path.relative_to(root).as_posix() for path in ignored if not path.is_dir() or any(path.iterdir()))
 
 
 def _template() -> dict[str, str]:
@@ -102,6 +102,6 @@ def _gitignore(path: Path, text: str) -> str:
     """A project's .gitignore: one that exists stays as it is, with the lines that it lacks added."""
     if not path.is_file():
         return text
-    own = path.read_text(encoding="utf-8")
-    lacking = [line for line in text.splitlines() if line not in own.splitlines()]
-    return own if not lacking else "\n".join([own.rstrip("\n"), *lacking, ""])
+    present = path.read_text(encoding="utf-8")
+    lacking = [line for line in text.splitlines() if line not in present.splitlines()]
+    return present if not lacking else "\n".join([present.rstrip("\n"), *lacking, ""])

@@ -79,24 +79,25 @@ def look(
     seen = collect(place, labels, root, columns(column), mirror, say)
     began = time.monotonic()
     say(f"looking at {counts(seen)}")
-    found, notes = audited(seen)
-    suspected = seen.codes < -1 if found is None else found.suspects()
+    audit, notes = audited(seen)
+    suspected = seen.codes < -1 if audit is None else audit.suspects()
     judged, best, more = without_training(seen, suspected)
-    notes += [*more, *([GUESS] if found is not None and not found.rate.warning else [])]
-    vectors = joined(seen)[next(iter(seen.features)) if found is None else found.representation]
+    notes += [*more, *([GUESS] if audit is not None and not audit.rate.warning else [])]
+    vectors = joined(seen)[next(iter(seen.features)) if audit is None else audit.representation]
     words = "" if best.chosen == page.plain(seen.features) else best_words(best)
-    own = [("--labels", labels), ("--root", root), *(("--column", pair) for pair in column or [])]
-    paths = [str(value.resolve() if isinstance(value, Path) else value) for _, value in own]
-    options = [f"{option} {shlex.quote(text)}" for (option, value), text in zip(own, paths, strict=True) if value]
-    commands = next_commands(seen, " ".join([shlex.quote(str(place.resolve())), *options]))
-    text = sentence(seen, judged, best, found)
+    arguments = [str(place.resolve())]
+    for option, path in (("--labels", labels), ("--root", root)):
+        arguments += [option, str(path.resolve())] if path else []
+    arguments += [text for pair in column or [] for text in ("--column", pair)]
+    commands = next_commands(seen, shlex.join(arguments))
+    text = sentence(seen, judged, best, audit)
     shown = page.Seen(
         seen.place,
         seen.names,
         seen.labels,
         text,
         [counts(seen) + ".", *notes],
-        found,
+        audit,
         vectors,
         page.searches(seen.features, seen.codes, best, suspected),
         seen.left_out,
@@ -117,10 +118,10 @@ def study_name(place: Path) -> str:
 
 def columns(pairs: list[str] | None) -> dict[str, str]:
     """The option `--column` as a mapping."""
-    found = [pair.partition("=") for pair in pairs or []]
-    if not all(sign and own for _, sign, own in found):
+    split = [pair.partition("=") for pair in pairs or []]
+    if not all(sign and column for _, sign, column in split):
         raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(pairs or [])}")
-    return {name: own for name, _, own in found}
+    return {name: column for name, _, column in split}
 
 
 def counts(seen: Collection) -> str:
@@ -135,26 +136,24 @@ def joined(seen: Collection) -> dict[str, np.ndarray]:
     """The views of each image as one unit vector float32 (n, D), by the features' name."""
     import torch
 
-    from dml import evaluation
+    from dml.evaluation import joined as join
 
-    return {
-        name: evaluation.joined([*torch.from_numpy(each).unbind(1)]).numpy() for name, each in seen.features.items()
-    }
+    return {name: join([*torch.from_numpy(views).unbind(1)]).numpy() for name, views in seen.features.items()}
 
 
 def audited(seen: Collection) -> tuple[Audit | None, list[str]]:
     """Which labels look wrong; and what the numbers leave out, or why there are none."""
-    from dml.audit import audit
+    from dml import audit
 
     if not seen.labelled:
         return None, []
     try:
-        found = audit(joined(seen), seen.labels)
+        result = audit.audit(joined(seen), seen.labels)
     except ValueError as error:
         return None, [f"Labels are not judged: {str(error).removeprefix('audit: ')}."]
-    beyond = f"Classes of one or two ({len(found.beyond)}) are not judged." if found.beyond else ""
-    warning = f"How many labels are wrong cannot be told: {found.rate.warning}." if found.rate.warning else ""
-    return found, [text for text in (warning, beyond) if text]
+    beyond = f"Classes of one or two ({len(result.beyond)}) are not judged." if result.beyond else ""
+    warning = f"How many labels are wrong cannot be told: {result.rate.warning}." if result.rate.warning else ""
+    return result, [text for text in (warning, beyond) if text]
 
 
 def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | None, Free, list[str]]:
@@ -164,14 +163,14 @@ def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | No
     if not seen.labelled:
         return None, seen.free(), ["Without labels nothing is scored: a folder for each class, or a table, gives them."]
     try:
-        found = free.look(seen.features, seen.codes, suspects=suspected)
+        look_scores = free.look(seen.features, seen.codes, suspects=suspected)
     except ValueError as error:
         return None, seen.free(), [f"Searches are not scored: {str(error).removeprefix('what is free: ')}."]
     note = (
         "A search is right if the nearest one has the same label, among classes that took no part in choosing and "
         "fitting (mean of three thirds of the classes). Labels count as they are: wrong ones lower these numbers."
     )
-    return found, found.free, [note]
+    return look_scores, look_scores.free, [note]
 
 
 def best_words(best: Free) -> str:
@@ -182,7 +181,7 @@ def best_words(best: Free) -> str:
     return " and ".join(filter(None, [words, "mirrored" * (best.chosen.views == "mirror")])) or "as they are"
 
 
-def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | None) -> str:
+def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | None) -> str:
     """What a person wants to know first."""
     from dml.cli.collection import NAMES, PRETRAINED
     from dml.training.free import AS_THEY_ARE, CHOSEN, UNSUSPECTED
@@ -199,10 +198,10 @@ def sentence(seen: Collection, judged: Look | None, best: Free, found: Audit | N
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
             text += f" and in {without:.0%} without those whose labels look wrong"
-    if found is not None and found.rate.warning:
+    if audit is not None and audit.rate.warning:
         text += "; how many of your labels are wrong cannot be told by them"
-    elif found is not None:
-        share = found.rate.guess
+    elif audit is not None:
+        share = audit.rate.guess
         text += f"; some {share:.0%} of your labels look wrong" if share >= 0.005 else "; hardly any label looks wrong"
     return f"{text}."
 
@@ -212,26 +211,24 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     from dml.cli.project import find_project
     from dml.sweep.cost import duration_text
 
-    name = study_name(seen.place)
+    search = ("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg")
+    if seen.paths is None:
+        search = ("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0")
+    if not seen.labelled:
+        return [search]
+    name, init = study_name(seen.place), ""
     try:
         find_project()
-        before = ""
     except ValueError:
-        before = "dml init my-project && cd my-project\n"
-    found = []
-    if seen.labelled:
-        minutes = duration_text(120 + len(seen.names) / 100)
-        review = f"{before}dml new {name} {arguments}\ndml audit {name}"
-        found.append((f"Review the labels: about {minutes}, then ten minutes of yours.", review))
-    if seen.paths is None:
-        found.append(("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0"))
-    else:
-        found.append(("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg"))
-    if seen.labelled:
-        seconds = training_seconds(seen)
-        minutes = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
-        found.append((f"Train, to see if it helps (after dml new): {minutes}.", f"dml run {name}"))
-    return found
+        init = "dml init my-project && cd my-project\n"
+    minutes, seconds = duration_text(120 + len(seen.names) / 100), training_seconds(seen)
+    training = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
+    review = f"{init}dml new {name} {arguments}\ndml audit {name}"
+    return [
+        (f"Review the labels: about {minutes}, then ten minutes of yours.", review),
+        search,
+        (f"Train, to see if it helps (after dml new): {training}.", f"dml run {name}"),
+    ]
 
 
 def training_seconds(seen: Collection) -> float | None:
@@ -247,10 +244,10 @@ def training_seconds(seen: Collection) -> float | None:
     nowhere = cache() / "none"
     try:
         if seen.index is None:
-            found = survey(seen.source, seen.place)
+            surveyed = survey(seen.source, seen.place)
         else:
             split = next(iter(splits.by_seed(seen.index, seen.source).values()))
-            found = Survey(seen.index, split, {}, (), seen.views == "one")
-        return in_time("look", options, found, propose(found), [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
+            surveyed = Survey(seen.index, split, {}, (), seen.views == "one")
+        return in_time("look", options, surveyed, propose(surveyed), [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
     except ValueError:  # too few classes to split, or to train on
         return None

@@ -133,21 +133,21 @@ def gc(
     from dml.sweep.cost import duration_text
     from dml.sweep.disk import remove, unreferenced
 
-    found = sorted(unreferenced(project.root), key=lambda entry: -entry.bytes)
-    if not found:
+    entries = sorted(unreferenced(project.root), key=lambda entry: -entry.bytes)
+    if not entries:
         print("nothing to remove: studies refer to everything in store, data and results")
         return
-    for entry in found:
+    for entry in entries:
         age, place = f"{duration_text(entry.age_seconds)} old", os.path.relpath(entry.path, project.root)
         print(f"{size_text(entry.bytes):>8}  {age:>12}  {place}  ({entry.why})")
-    total = size_text(sum(entry.bytes for entry in found))
+    total = size_text(sum(entry.bytes for entry in entries))
     if not yes:
-        if not typer.confirm(f"Remove these {len(found)} ({total})?"):
+        if not typer.confirm(f"Remove these {len(entries)} ({total})?"):
             print("nothing was removed")
             raise typer.Exit(1)
         still = {entry.path for entry in unreferenced(project.root)}  # a sweep may have begun since
-        found = [entry for entry in found if entry.path in still]
-    print(f"{size_text(remove(found))} freed")
+        entries = [entry for entry in entries if entry.path in still]
+    print(f"{size_text(remove(entries))} freed")
 
 
 def sync(

@@ -106,8 +106,10 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
         order = confirmed.groupby("cell")["objective"].mean().sort_values(ascending=False, kind="stable")
     by = ["split", "objective"] if "split" in confirmed else ["objective"]
     for cell in order.index:
-        own = confirmed[confirmed["cell"] == cell].sort_values(by, ascending=[name == "split" for name in by])
-        for key in own["key"]:
+        trials_of_cell = confirmed[confirmed["cell"] == cell].sort_values(
+            by, ascending=[name == "split" for name in by]
+        )
+        for key in trials_of_cell["key"]:
             folder = project.store / "trials" / key / "model"
             if (folder / DESCRIPTION).is_file():
                 return folder
@@ -151,17 +153,17 @@ class Embedded(NamedTuple):
 
 def image_files(places: Iterable[Path]) -> list[Path]:
     """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder."""
-    places, found = list(places), []
+    places, files = list(places), []
     for place in places:
         if not place.exists():
             raise ValueError(f"{place}: no such file or folder")
         inside = raw.image_files(place) if place.is_dir() else raw.ImageFiles([raw.check_text(place)], "")
-        found += inside.paths
+        files += inside.paths
         if inside.left_out:
             print(f"{place}: {inside.left_out}", file=sys.stderr)
-    if not found:
+    if not files:
         raise ValueError(f"{', '.join(map(str, places))}: no images ({', '.join(raw.walking.suffixes())})")
-    return found
+    return files
 
 
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:

@@ -64,10 +64,10 @@ def new(
 
     left = project.data(name)
     check(project.root, [name], folders=())
-    if own := [path.relative_to(left).as_posix() for path in others(left)]:
+    if strangers := [path.relative_to(left).as_posix() for path in others(left)]:
         raise ValueError(
-            f"{left} is for what the stages of {name!r} write, and contains {', '.join(own[:3])}: choose another name, "
-            "or move it, to data-of-mine/ for instance, which nothing deletes"
+            f"{left} is for what the stages of {name!r} write, and contains {', '.join(strangers[:3])}: choose another "
+            "name, or move it, to data-of-mine/ for instance, which nothing deletes"
         )
 
     from dml.cli.collection import Slow, collect, source_of
@@ -92,9 +92,9 @@ def new(
         source.download(place, report)  # it says how it reads the folders or the table
     except DataError as error:
         raise ValueError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
-    found = survey(source, place, report=report)
-    facts = describe(found)
-    settings = propose(found)
+    surveyed = survey(source, place, report=report)
+    facts = describe(surveyed)
+    settings = propose(surveyed)
     facts.append(settings.why)
     try:
         facts.append(first_audit(collect(place, labels, root, columns(column), report=report, limit=AUDITED)))
@@ -104,16 +104,16 @@ def new(
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
     for tested in settings.sets[:1]:
-        check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)
+        check_pairs(surveyed.readable, surveyed.index["fine"].to_numpy(), tested, name)
 
     if left.exists():  # tables of other images, with which the estimate would count
         shutil.rmtree(left)
         typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 
     places = project.data(name), project.store, project.results
-    settings, expected = in_time(name, options, found, settings, facts, places)
+    settings, expected = in_time(name, options, surveyed, settings, facts, places)
     lines = expected.lines()
-    write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
+    write_text(project.file(name), study_text(name, options, surveyed, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
     print(f"audit:   dml audit {name}\nnext:    dml run {name}")
 
@@ -123,30 +123,30 @@ def first_audit(seen: Collection) -> str:
     from dml.cli.collection import NAMES
     from dml.cli.look import audited
 
-    found, notes = audited(seen)
-    if found is None:
+    result, notes = audited(seen)
+    if result is None:
         return notes[0].rstrip(".")
-    share = "" if found.rate.warning else f"some {found.rate.guess:.1%} of the labels look wrong (a first guess)"
-    return f"an audit by {NAMES[found.representation]}: {' '.join(filter(None, [share, *notes]))}".rstrip(".")
+    share = "" if result.rate.warning else f"some {result.rate.guess:.1%} of the labels look wrong (a first guess)"
+    return f"an audit by {NAMES[result.representation]}: {' '.join(filter(None, [share, *notes]))}".rstrip(".")
 
 
-def describe(found: Survey) -> list[str]:
+def describe(survey: Survey) -> list[str]:
     """What a survey found, as lines of text."""
     from dml.cli.templates import one_line
     from dml.counting import counted
 
-    noun, images, grey = found.noun, len(found.index), "grey" if found.grey else "colour"
-    per_class = found.per_class()
-    sizes = "all of one size" if found.sizes == 1 else f"{found.sizes} sizes"
+    noun, images, grey = survey.noun, len(survey.index), "grey" if survey.grey else "colour"
+    per_class = survey.per_class()
+    sizes = "all of one size" if survey.sizes == 1 else f"{survey.sizes} sizes"
     fewest, most = per_class.iloc[0], per_class.iloc[-1]
     each = f"{fewest} to {most} in a class" if fewest < most else f"{most} in each class"
     lines = [f"{counted(images, noun)} of {counted(len(per_class), 'class')}, {each}"]
-    if found.vectors is None:
-        lines = [f"{lines[0]}; {grey}", f"{found.side} pixels on the shorter side (median), {sizes}"]
+    if survey.vectors is None:
+        lines = [f"{lines[0]}; {grey}", f"{survey.side} pixels on the shorter side (median), {sizes}"]
     else:
-        lines.append(f"{found.vectors.shape[1]} numbers each")
+        lines.append(f"{survey.vectors.shape[1]} numbers each")
     for role, meaning in ROLES.items():
-        if len(counts := found.per_class(role)):
+        if len(counts := survey.per_class(role)):
             lines.append(f"{role}: {counted(counts.sum(), noun)} of {counted(len(counts), 'class')}{meaning}")
     if len(single := per_class[per_class == 1]):
         lines.append(
@@ -154,23 +154,23 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} {noun}s: {_some(small.index)}")
-    lines += filter(None, [found.left_out, found.lost])
-    if found.given_rate is not None:
-        lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
-    paths = found.index["path"].to_numpy()
-    if found.corrupt:
-        reasons = [f"{paths[row]} ({reason})" for row, reason in found.corrupt.items()]
-        lines.append(f"{counted(len(found.corrupt), 'image')} cannot be decoded: {_some(reasons)}")
-    if found.copies:
-        extra = sum(len(rows) - 1 for rows in found.copies)
-        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.copies]
+    lines += filter(None, [survey.left_out, survey.lost])
+    if survey.given_rate is not None:
+        lines.append(f"{survey.given_rate:.1%} of the labels as given are wrong, against the verified ones")
+    paths = survey.index["path"].to_numpy()
+    if survey.corrupt:
+        reasons = [f"{paths[row]} ({reason})" for row, reason in survey.corrupt.items()]
+        lines.append(f"{counted(len(survey.corrupt), 'image')} cannot be decoded: {_some(reasons)}")
+    if survey.copies:
+        extra = sum(len(rows) - 1 for rows in survey.copies)
+        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in survey.copies]
         lines.append(f"{counted(extra, 'exact copy')} of other {noun}s: {_some(examples)}")
-    if found.mislabelled:
-        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.mislabelled]
+    if survey.mislabelled:
+        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in survey.mislabelled]
         lines.append(
-            f"{counted(len(found.mislabelled), noun)} in several classes, so labels are wrong: {_some(examples)}"
+            f"{counted(len(survey.mislabelled), noun)} in several classes, so labels are wrong: {_some(examples)}"
         )
-    lines += filter(None, [found.crossing])
+    lines += filter(None, [survey.crossing])
     return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 

@@ -178,11 +178,11 @@ def _studies_of(project: Project, name: str) -> list[str]:
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)
-    own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    found = [study.name for study in own if study.resources.device == "cpu"]
-    if not found:
+    of_paper = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
+    names = [study.name for study in of_paper if study.resources.device == "cpu"]
+    if not names:
         raise ValueError(f"{name}: expected a study whose name begins with {paper}- and that runs without a GPU")
-    return found
+    return names
 
 
 def valid(project: Project, names: list[str]) -> list[str]:

@@ -54,14 +54,14 @@ class Proposal:
     length: int  # of the embeddings, where the recipe does not train the whole network
 
 
-def propose(found: Survey, gpu: bool | None = None) -> Proposal:
+def propose(survey: Survey, gpu: bool | None = None) -> Proposal:
     """Settings that fit the images."""
-    gpu = (torch.cuda.is_available() and found.vectors is None) if gpu is None else gpu
-    fine = found.index["fine"]
-    images, fitting = found.per_class("train"), fine[found.split["tune"] == "train"].nunique()
-    held_out = found.readable["index"][found.readable["tune"] == "validation"]
+    gpu = (torch.cuda.is_available() and survey.vectors is None) if gpu is None else gpu
+    fine = survey.index["fine"]
+    images, fitting = survey.per_class("train"), fine[survey.split["tune"] == "train"].nunique()
+    held_out = survey.readable["index"][survey.readable["tune"] == "validation"]
     tune = fitting >= 2 and bool(fine[held_out].duplicated().any())
-    recipe, why = _recipe(found, gpu)
+    recipe, why = _recipe(survey, gpu)
     batch = GPU_BATCH if gpu else BATCH
     fewest, most = PER_CLASS
     per_class = max(fewest, min(most if len(images) < batch else 4, int(images.median())))
@@ -69,12 +69,12 @@ def propose(found: Survey, gpu: bool | None = None) -> Proposal:
     per_class = max(fewest, min(batch // classes, int(images.median())))
     steps = round(EPOCHS[recipe] * int(images.sum()) / (classes * per_class) / 100) * 100
     most_steps = PARTIAL_STEPS if recipe == "partial" else STEPS[1]
-    roles = set(found.split["final"])
+    roles = set(survey.split["final"])
     sets = [name for name, of in (("test", {"test", "query"}), ("seen", {"seen"})) if of & roles]
     return Proposal(
         recipe,
         why,
-        _resize(found, recipe),
+        _resize(survey, recipe),
         classes,
         per_class,
         min(max(steps, STEPS[0]), most_steps),
@@ -83,9 +83,9 @@ def propose(found: Survey, gpu: bool | None = None) -> Proposal:
         gpu,
         bool((images > 1).any()),
         tune and fine.nunique() <= FEW and roles <= {"train", "test", "unused"},
-        found.side >= PHOTOGRAPH and not found.grey,
+        survey.side >= PHOTOGRAPH and not survey.grey,
         min(MEMORY, int(images.sum()) // 2) if len(images) >= MANY and images.median() < SMALL else 0,
-        LENGTH if found.vectors is None else found.vectors.shape[1],
+        LENGTH if survey.vectors is None else survey.vectors.shape[1],
     )
 
 
@@ -99,7 +99,7 @@ def fewer_steps(steps: int, seconds: float | None) -> int:
 def in_time(
     name: str,
     options: Mapping[str, Any],
-    found: Survey,
+    survey: Survey,
     settings: Proposal,
     facts: Sequence[str],
     places: tuple[Path, Path, Path],
@@ -111,7 +111,7 @@ def in_time(
     """
 
     def cost(settings: Proposal) -> Estimate:
-        study = study_from(yaml.safe_load(study_text(name, options, found, settings, facts)), name)
+        study = study_from(yaml.safe_load(study_text(name, options, survey, settings, facts)), name)
         return estimate(study, *places, seconds=seconds)
 
     expected = cost(settings)
@@ -121,13 +121,13 @@ def in_time(
     return settings, expected
 
 
-def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:
+def _recipe(survey: Survey, gpu: bool) -> tuple[str, str]:
     """The recipe for the images and the machine, and why."""
-    if found.vectors is not None:
+    if survey.vectors is not None:
         return "head", "recipe head: a linear map of the vectors, as long as they are; a shorter one finds less"
     if gpu:
         return "finetune", "recipe finetune: a GPU trains the whole of a pretrained ResNet-50"
-    if found.side < PHOTOGRAPH:
+    if survey.side < PHOTOGRAPH:
         few = f"the images have fewer than {PHOTOGRAPH} pixels a side"
         return "scratch", f"recipe scratch: a small network with random weights, since {few}"
     try:
@@ -140,29 +140,29 @@ def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:
     return "partial", f"recipe partial: the upper blocks of a pretrained {PRETRAINED}, which take no GPU"
 
 
-def _resize(found: Survey, recipe: str) -> int | str | None:
-    if found.vectors is not None:
+def _resize(survey: Survey, recipe: str) -> int | str | None:
+    if survey.vectors is not None:
         return None
     if recipe != "scratch":
         return NETWORK
-    sizes = found.index.loc[found.index["height"] > 0, ["height", "width"]]
+    sizes = survey.index.loc[survey.index["height"] > 0, ["height", "width"]]
     height, width = sizes.iloc[0] if len(sizes) else (0, 0)
-    if found.sizes == 1 and height == width and height <= SIDES[-1]:
+    if survey.sizes == 1 and height == width and height <= SIDES[-1]:
         return None
-    return max((side for side in SIDES if side <= found.side), default=SIDES[0])
+    return max((side for side in SIDES if side <= survey.side), default=SIDES[0])
 
 
-def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: Proposal, facts: Sequence[str]) -> str:
+def study_text(name: str, options: Mapping[str, Any], survey: Survey, settings: Proposal, facts: Sequence[str]) -> str:
     """The study's file."""
     template = environment().get_template("study.yaml")
     block = {"backbone": PRETRAINED, "train_from": BLOCK}
     return template.render(
         name=name,
-        source="imagefolder" if found.vectors is None else "features",
+        source="imagefolder" if survey.vectors is None else "features",
         options=options,
-        corrupt=len(found.corrupt),
-        given=min(max(round(found.given_rate, 3), 0.001), 0.999) if found.given_rate else 0.0,
-        unverified="verified" in found.index,
+        corrupt=len(survey.corrupt),
+        given=min(max(round(survey.given_rate, 3), 0.001), 0.999) if survey.given_rate else 0.0,
+        unverified="verified" in survey.index,
         settings=settings,
         facts=facts,
         partial=block,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,30 +22,14 @@ Rate = Annotated[
 ]
 
 
-class AuditedRate(NamedTuple):
-    """The share of labels as given that is wrong, and where it is from."""
-
-    value: float
-    source: str
-
-
-def audited_rate(folder: Path, dataset: str) -> AuditedRate | None:
-    """The rate that a dataset's audit left in `summary.json`: that of its `review`, else the first guess."""
-    content = read_json(folder / "summary.json")
-    found = content if isinstance(content, dict) and content.get("dataset", dataset) == dataset else {}
-    for name, text in (("review", "estimated by the review of its audit"), ("rate", "first guess of its audit")):
-        value = _rate_in(found.get(name))
-        if value is not None:
-            return AuditedRate(value, text)
-    return None
-
-
-def _rate_in(value: Any) -> float | None:
-    """A number, or that of a mapping with `rate` or `guess`."""
-    if isinstance(value, dict):
-        value = value.get("rate", value.get("guess"))
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known else None
+def audited_rate(folder: Path, dataset: str) -> tuple[float, str] | None:
+    """The share of wrong labels that a dataset's audit estimated, by its review or as a first guess, and which."""
+    summary = read_json(folder / "summary.json") or {}
+    if not summary or summary.get("dataset", dataset) != dataset:
+        return None
+    if review := summary.get("review"):
+        return review["rate"], "estimated by the review of its audit"
+    return summary["rate"]["guess"], "first guess of its audit"
 
 
 Dataset = Annotated[str | None, typer.Option("--dataset", help="A dataset of the study; none: its only one.")]
@@ -76,23 +59,23 @@ def recommend(
     """
     from dml.files import remembered, write_json
 
-    project, asked = find_project(), (study, rate, dataset, noise, score)
+    project, options = find_project(), (study, rate, dataset, noise, score)
     check_name(project, study)
 
     def make() -> dict[str, Any]:
         from dml.cli.recommendation_text import recommendation_text
         from dml.report.recommendation import FREE
 
-        found, source, _ = find_recommendation(project, *asked)
-        commands = [command(*asked) + FREE * found.free]
-        content = {**found.content(), "rate_source": source, "commands": commands}
-        return {"text": recommendation_text(found, source, commands), "content": content}
+        best, source, _ = find_recommendation(project, *options)
+        commands = [command(*options) + FREE * best.free]
+        content = {**best.content(), "rate_source": source, "commands": commands}
+        return {"text": recommendation_text(best, source, commands), "content": content}
 
-    own = [
+    folders = [
         folder / study for folder in (project.results, project.snapshots, project.root / "audit", project.root / "data")
     ]
-    inputs = [*own, project.studies, project.root / "papers"]
-    recommended = remembered(project.store / "remembered" / f"recommend-{study}.json", asked, inputs, make)
+    inputs = [*folders, project.studies, project.root / "papers"]
+    recommended = remembered(project.store / "remembered" / f"recommend-{study}.json", options, inputs, make)
     print(recommended["text"])
     if json is not None:
         write_json(json, recommended["content"])
@@ -114,14 +97,14 @@ def find_recommendation(
     dataset = dataset_of(results, dataset)
     audited = audited_rate(project.root / "audit" / study, dataset)
     wrong, source = audited or (None, "")
-    found = recommendation.recommend(results, rate, dataset, noise, score, wrong)
+    best = recommendation.recommend(results, rate, dataset, noise, score, wrong)
     if rate is not None:
         source = "as asked for"
-    elif found.rate is None:
+    elif best.rate is None:
         source = f"nobody knows how many of these labels are wrong: dml audit {study}"
-    elif audited is None or not makes_noise(found.noise) or any(noise.by_given for noise in results.study.noise):
+    elif audited is None or not makes_noise(best.noise) or any(noise.by_given for noise in results.study.noise):
         source = "that of the study"
-    return found, source, results
+    return best, source, results
 
 
 def load_results(project: Project, study: str) -> Results:

@@ -52,29 +52,29 @@ def refit(
 
         check_extra()
     project = find_project()
-    found, source, results = find_recommendation(project, study, rate, dataset, noise, score)
+    best, source, results = find_recommendation(project, study, rate, dataset, noise, score)
     from dml.report.recommendation import best_free, settings_of, trains
 
-    cell, settings, recipe = found.winner.cell, dict(found.settings), found.content()
+    cell, settings, recipe = best.winner.cell, dict(best.settings), best.content()
     if free:
-        cell = best_free(found, results).cell
+        cell = best_free(best, results).cell
         settings = settings_of(results, cell)
         recipe["methods"] = sorted(recipe["methods"], key=lambda rival: rival["cell"] != cell)
     elif not trains(results, cell):
         raise ValueError(
-            f"{found.winner.method}, the best of {study} {found.labels}, is the embedding before any step of training: "
+            f"{best.winner.method}, the best of {study} {best.labels}, is the embedding before any step of training: "
             f"there is nothing to train. What is free as a model: dml refit {study} --free"
         )
     method = results.methods[cell].label
-    print(f"{method}: the best of {study} {found.labels}{', without training' if free else ''}", flush=True)
+    print(f"{method}: the best of {study} {best.labels}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions import Wanted, train_champion
 
-    _pack(project, study, found.dataset)
+    _pack(project, study, best.dataset)
     wanted = Wanted(
         results.study,
         results.cells[cell],
         settings,
-        found.rate,
+        best.rate,
         {**recipe, "rate_source": source, "settings": settings},
         labels,
     )
@@ -92,7 +92,7 @@ def refit(
     uri = os.environ.get("MLFLOW_TRACKING_URI") or project.root / "mlflow.db"
     version, address = _register(project, study, name), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
-    images = results.study.dataset(found.dataset).passes_on is None
+    images = results.study.dataset(best.dataset).passes_on is None
     print(f"To use it: dml embed {address} {'IMAGES... -o vectors.npy' if images else 'VECTORS.npy -o embedded.npy'}")
 
 

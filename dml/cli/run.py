@@ -87,8 +87,8 @@ def _print_failures(project: Project, study: str) -> bool:
     trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
     judged, kind = (trials, "trial") if trained.empty else (trained, "trained trial")
     lost = not (judged["status"] == "finished").any()
-    own = failed[failed.index.isin(judged.index)]
-    last = (failed if own.empty else own).iloc[-1]
+    failed_judged = failed[failed.index.isin(judged.index)]
+    last = (failed if failed_judged.empty else failed_judged).iloc[-1]
     begin = f"error: {study}: no {kind} finished" if lost else study
     count = f"{len(failed)} of {counted(len(trials), 'trial')} failed"
     error = last["error"].strip().rpartition("\n")[2]

@@ -28,7 +28,7 @@ class Neighbour(NamedTuple):
     distance: float  # Euclidean, between the vectors
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A query and its nearest images, the nearest first."""
 
     query: Path | str
@@ -38,12 +38,12 @@ class Found(NamedTuple):
 SAME = 1e-3  # of the length of a vector: a row of this text that is not farther is the query itself
 
 
-def nearest(queries: Embedded, gallery: Embedded, count: int) -> list[Found]:
+def nearest(queries: Embedded, gallery: Embedded, count: int) -> list[Match]:
     """The `count` nearest images of each query. Its own file or row is left out; ties are in the gallery's order."""
     rows_of: dict[Path | str, list[int]] = {}
     for row, path in enumerate(gallery.paths):
         rows_of.setdefault(path if isinstance(path, str) else path.resolve(), []).append(row)
-    found = []
+    matches = []
     for path, vector in zip(queries.paths, queries.vectors, strict=True):
         distances = np.linalg.norm(gallery.vectors.astype(np.float64) - vector, axis=1)
         same = rows_of.get(path if isinstance(path, str) else path.resolve(), [])
@@ -52,8 +52,8 @@ def nearest(queries: Embedded, gallery: Embedded, count: int) -> list[Found]:
         distances[same] = np.inf
         order = np.argsort(distances, kind="stable")[:count]
         rows = [row for row in order if np.isfinite(distances[row])]
-        found.append(Found(path, [Neighbour(gallery.paths[row], float(distances[row])) for row in rows]))
-    return found
+        matches.append(Match(path, [Neighbour(gallery.paths[row], float(distances[row])) for row in rows]))
+    return matches
 
 
 SIDE = 160  # pixels of the longer side of a thumbnail
@@ -70,7 +70,7 @@ def check_page(out: Path, mark: str, command: str) -> None:
         )
 
 
-def search_page(model: str, folder: Path, images: int, found: Sequence[Found], pictures: bool = True) -> str:
+def search_page(model: str, folder: Path, images: int, matches: Sequence[Match], pictures: bool = True) -> str:
     """The page as HTML."""
     templates = environment()
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
@@ -81,7 +81,7 @@ def search_page(model: str, folder: Path, images: int, found: Sequence[Found], p
         model=model,
         folder=str(folder),
         images=images,
-        found=found,
+        matches=matches,
         pictures=pictures,
         css=Markup(style),
     )

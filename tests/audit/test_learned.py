@@ -132,7 +132,7 @@ def test_neighbours_are_those_in_the_vectors_of_the_own_fold():
         similar = np.where((codes >= 0) & (np.arange(n) != i), unit @ unit[i], -np.inf)
         near = np.argsort(-similar)[:k]
         assert found.weight[i] == pytest.approx(trust[near].sum())
-        assert found.own[i] == pytest.approx(trust[near][codes[near] == codes[i]].sum())
+        assert found.agreeing[i] == pytest.approx(trust[near][codes[near] == codes[i]].sum())
 
 
 def test_a_class_of_which_all_are_suspected_is_learned_nevertheless():

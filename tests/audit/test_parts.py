@@ -14,7 +14,7 @@ from dml.audit.probabilities import fit, turn
 def together(vectors: torch.Tensor, rows: torch.Tensor, k: int):
     blocks = list(nearest(vectors, rows, k))
     assert torch.cat([block.queries for block in blocks]).equal(rows)
-    return torch.cat([block.found for block in blocks]), torch.cat([block.cosine for block in blocks])
+    return torch.cat([block.rows for block in blocks]), torch.cat([block.cosine for block in blocks])
 
 
 @pytest.mark.parametrize("chunk", [1 << 21, 500])  # one tile, many
@@ -48,7 +48,7 @@ def test_votes_equal_a_naive_loop(k):
     for row in range(150):
         nearest = np.argsort(-cosine[row], kind="stable")[: min(k, 145)] if row >= 4 else np.array([], dtype=int)
         assert found.weight[row] == pytest.approx(trust[nearest].sum())
-        assert found.own[row] == pytest.approx(trust[nearest][codes[nearest] == codes[row]].sum())
+        assert found.agreeing[row] == pytest.approx(trust[nearest][codes[nearest] == codes[row]].sum())
 
 
 def test_pairs_equal_a_naive_search():
@@ -60,8 +60,11 @@ def test_pairs_equal_a_naive_search():
     assert len(first) > 0
     assert found.pairs.tolist() == np.stack([first, second], 1).tolist()
     np.testing.assert_allclose(found.similarity, cosine[first, second], atol=1e-6)
-    different = [number for number, (a, b) in enumerate(found.pairs) if given[a] != given[b]]
-    assert sorted(contradictions(found, given).tolist()) == different
+    different = [[a, b] for a, b in found.pairs.tolist() if given[a] != given[b]]
+    table = contradictions(found, given)
+    assert table[["first", "second"]].sort_values(["first", "second"]).to_numpy().tolist() == different
+    assert table["similarity"].is_monotonic_decreasing
+    assert (table["given_first"] != table["given_second"]).all()
 
 
 def test_more_equal_vectors_than_neighbours_are_all_found():

@@ -41,7 +41,7 @@ def test_the_score_equals_a_naive_loop():
             others = [i for i in range(60) if i != image and given[i] != j]
             seen = sum(p[i, j] for i in others if given[i] == given[image])
             q += p[image, j] * (seen + PRIOR / 7) / (sum(p[i, j] for i in others) + PRIOR)
-        share = (vote.own[image] + 0.5) / (vote.weight[image] + 0.5)
+        share = (vote.agreeing[image] + 0.5) / (vote.weight[image] + 0.5)
         expected = np.log(0.3 / 7 + 0.7 * q) - np.log(p[image, given[image]]) - 0.3 * np.log(share)
         assert score[image] == pytest.approx(expected, rel=1e-4, abs=1e-4)
     assert EVEN_LEAST < 0.3

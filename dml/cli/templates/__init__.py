@@ -9,16 +9,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 def environment() -> Environment:
     """Where templates are found; those that end in `.html` escape what they are given."""
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("dml.cli"),
         autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["one_line"] = one_line
-    found.filters["tojson"] = lambda value: one_line(json.dumps(value, ensure_ascii=False))  # for YAML, not for HTML
-    return found
+    templates.filters["one_line"] = one_line
+    templates.filters["tojson"] = lambda value: one_line(
+        json.dumps(value, ensure_ascii=False)
+    )  # for YAML, not for HTML
+    return templates
 
 
 def one_line(text: str) -> str:
