@@ -151,8 +151,7 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
     share = wrong / np.maximum(looks, 1)
     rate = float((plan.sizes * share)[answered].sum() / plan.sizes[answered].sum())
     seen = float(plan.sizes[answered].sum() / plan.sizes.sum())
-    strata = (values[answered] for values in (plan.sizes, plan.expected, wrong, looks))
-    low, high = _interval(rate, *strata, level)
+    low, high = _interval(rate, plan.sizes[answered], plan.expected[answered], wrong[answered], looks[answered], level)
     low, high = low * seen, high * seen + 1 - seen
     return Estimate(rate, low, high, level, int(looks.sum()), int(unsure))
 

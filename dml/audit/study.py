@@ -84,8 +84,7 @@ def ask(folder: Path, review_size: int | None) -> None:
                 f"{folder / REVIEW} is a review of {looks} looks: move it and plan.json away before asking for another "
                 "number"
             )
-    requested: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
-    files.write_json(folder / REQUEST, requested)
+    files.write_json(folder / REQUEST, request if review_size is None else {**request, "looks": review_size})
 
 
 def requested(folder: Path) -> dict[str, Any] | None:

@@ -64,11 +64,11 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
             study = load_study(file)
-            limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
-            tuning = f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"
-            lines = [*estimate.lines(), tuning, limit]
-            lines += [*(f"  note: {text}" for text in explained(study))]
-            print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
+            lines = [*estimate.lines(), f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"]
+            if (one := one_search(study)) and len(study.blocks) > 1:
+                lines.append(f"  intervals: of {one}")
+            lines += [f"  note: {text}" for text in explained(study)]
+            print("\n".join([*lines, *_data_notes(project, study)]), flush=True)
             estimates.append(estimate)
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:

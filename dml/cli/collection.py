@@ -14,6 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -130,7 +131,7 @@ def collect(
     report: Report = print,
     limit: float = math.inf,
 ) -> Collection:
-    """Read a place, and compute the features that are not there yet, after saying how long that takes.
+    """Read a place, and compute the features that are missing, after saying how long that takes.
 
     Parameters
     ----------
@@ -225,7 +226,11 @@ def _images(
             raise Slow(text)
     if missing or manifest is None:
         shutil.rmtree(folder, ignore_errors=True)
-        progress = _progress(report)
+
+        def progress(line: str) -> None:
+            if " left" in line:  # not where files are
+                report(line)
+
         manifest = pack(source, place, folder, how, "skip", report=progress)
         for one in each:
             extract(open_packed(folder), one, store, on_cores, progress)
@@ -246,15 +251,13 @@ def _images(
 def _glance(source: Source, place: Path) -> tuple[int, bool]:
     """The number of images, and whether those that are looked at are too small, or too grey, for photographs."""
     images = [record["image"] for record in source.images(place)]
-    sizes = []
+    sides, greys = [], []
     for image in images[:: max(1, len(images) // 20)]:
-        try:
-            sizes.append(header(image))
-        except CorruptImage:
-            continue
-    return len(images), not sizes or all(grey for *_, grey in sizes) or np.median(
-        [min(s[:2]) for s in sizes]
-    ) < PHOTOGRAPH
+        with suppress(CorruptImage):
+            *size, grey = header(image)
+            sides.append(min(size[:2]))
+            greys.append(grey)
+    return len(images), all(greys) or bool(np.median(sides) < PHOTOGRAPH)
 
 
 def _of_network(options: Mapping[str, Any]) -> tuple[TrainingSpec, How]:
@@ -309,27 +312,18 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     """Vectors as they are; their labels, and the paths or texts of rows, from a table, if there is one."""
     table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
     named = set() if table is None else {*read_rows(table)[0], *columns}
-    source = None
+    source, rows = None, read_vectors(place, (*LABELS, *columns.values()))
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
         source.download(place, lambda line: None)
-        vectors, classes = (
-            read_vectors(place, (*LABELS, *columns.values())),
-            _labels(pd.DataFrame(source.images(place))),
-        )
+        classes = _labels(pd.DataFrame(source.images(place)))
     else:
-        vectors = read_vectors(place, (*LABELS, *columns.values()))
-        check_finite(place, vectors)
-        classes = np.full(len(vectors), "")
-    names = row_names(table, len(vectors), columns.get("path"))
-    vectors = np.array(vectors, dtype=np.float32)[:, None]
+        check_finite(place, rows)
+        classes = np.full(len(rows), "")
+    names = row_names(table, len(rows), columns.get("path"))
+    vectors = np.array(rows, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
     return Collection(place, names, classes, {VECTORS: vectors}, [], None, None, None, source)
-
-
-def _progress(report: Report) -> Report:
-    """Only lines about progress: where files are is nobody's concern here."""
-    return lambda line: report(line) if " left" in line else None
 
 
 def _duration(seconds: float) -> str:

@@ -67,10 +67,7 @@ def embed(
 
 
 def save(embedded: Embedded, out: Path) -> None:
-    """Write vectors: `.npy`, with the paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`.
-
-    Without paths only the vectors.
-    """
+    """Write vectors: `.npy`, with any paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`."""
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -171,12 +168,11 @@ def search(
                 [name for one in each for name in one.paths], np.concatenate([one.vectors for one in each])
             )
         model = f"the model {model}"
-    rows = nearest(searched, gallery, count)
-    write_text(out, search_page(model, folder, len(gallery.paths), rows, pictures))
-    shown = max(len(row.neighbours) for row in rows)
+    matches = nearest(searched, gallery, count)
+    write_text(out, search_page(model, folder, len(gallery.paths), matches, pictures))
+    shown = max(len(match.neighbours) for match in matches)
     images = counted(len(gallery.paths), "image" if pictures else "vector")
     searches = counted(len(searched.paths), "query")
-    if not pictures:
-        for row in rows[:SHOWN]:
-            print("\n".join([str(row.query), *(f"  {near.distance:.3f}  {near.path}" for near in row.neighbours)]))
+    for match in () if pictures else matches[:SHOWN]:
+        print("\n".join([str(match.query), *(f"  {near.distance:.3f}  {near.path}" for near in match.neighbours)]))
     print(f"{out.resolve().as_uri()}: the {shown} nearest of {images} for {searches}")

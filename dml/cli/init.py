@@ -39,8 +39,12 @@ def init(
     [bold]Example[/bold]: dml init my-project && cd my-project && dml run quickstart
     """
     root = folder.resolve()
-    _refuse_projects(root)
-    texts = {NAMES.get(name, name): text for name, text in _template().items()}
+    for above in (root, *root.parents):
+        if all((above / mark).exists() for mark in MARKS):
+            where = "is a project already" if above == root else f"is in the project {above}"
+            raise ValueError(f"{root} {where}: its studies are in {Project(above).studies}; dml --help lists commands")
+    names = {path: path.relative_to(TEMPLATE).as_posix() for path in sorted(TEMPLATE.rglob("*")) if path.is_file()}
+    texts = {NAMES.get(name, name): path.read_text(encoding="utf-8") for path, name in names.items()}
     texts[".gitignore"] = _gitignore(root / ".gitignore", texts[".gitignore"])
     git = any((above / ".git").exists() for above in (root, *root.parents))
     if not (root / ".dvc").exists():
@@ -55,24 +59,14 @@ def init(
     from dml.own_files import check
 
     check(root, ["quickstart"])
-
     check_writable(root / "dvc.yaml")  # its error names the folder, and nothing is half written
     for name, text in texts.items():
         write_text(root / name, text)
     print(f"A project in {root}:\n{WRITTEN}")
     if not git:
         print(NO_GIT_YET)
-    enter = [] if root == Path.cwd() else [f"cd {os.path.relpath(root)}"]
-    commands = [*enter, "dml run quickstart", "dml new my-images FOLDER"]
-    print("\n".join(["", "next:", *(f"  {command}" for command in commands)]))
-
-
-def _refuse_projects(root: Path) -> None:
-    """Raise a ValueError if a folder is a project or in one."""
-    for above in (root, *root.parents):
-        if all((above / mark).exists() for mark in MARKS):
-            where = "is a project already" if above == root else f"is in the project {above}"
-            raise ValueError(f"{root} {where}: its studies are in {Project(above).studies}; dml --help lists commands")
+    enter = "" if root == Path.cwd() else f"  cd {os.path.relpath(root)}\n"
+    print(f"\nnext:\n{enter}  dml run quickstart\n  dml new my-images FOLDER")
 
 
 def _refuse(root: Path, what: str, names: list[str]) -> None:
@@ -92,16 +86,10 @@ def _hidden(root: Path, gitignore: str) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in ignored if not path.is_dir() or any(path.iterdir()))
 
 
-def _template() -> dict[str, str]:
-    """The text of each file of a new project."""
-    files = sorted(path for path in TEMPLATE.rglob("*") if path.is_file())
-    return {path.relative_to(TEMPLATE).as_posix(): path.read_text(encoding="utf-8") for path in files}
-
-
 def _gitignore(path: Path, text: str) -> str:
     """A project's .gitignore: one that exists stays as it is, with the lines that it lacks added."""
     if not path.is_file():
         return text
     present = path.read_text(encoding="utf-8")
     lacking = [line for line in text.splitlines() if line not in present.splitlines()]
-    return present if not lacking else "\n".join([present.rstrip("\n"), *lacking, ""])
+    return "\n".join([present.rstrip("\n"), *lacking, ""]) if lacking else present

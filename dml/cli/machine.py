@@ -24,7 +24,6 @@ def doctor() -> None:
 
     [bold]Example[/bold]: dml doctor
     """
-
     failed = 0
     for finding in findings():
         state = "ok" if finding.ok else "missing" if finding.needed else "absent"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 from rich.progress import track
 
-from dml.cli.project import Project, find_project
+from dml.cli.project import find_project
 from dml.data import raw
 from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.data.packing.listing import ordered
@@ -31,14 +30,9 @@ NOTHING = f"{{text}}: no trained model: expected {DESCRIPTION} and model.safeten
 
 
 def find_model(text: str, dataset: str | None = None, noise: str | None = None) -> Path:
-    """The folder of a trained model.
+    """The folder of a trained model, by its folder, its trial's, a study or the URI of a model in MLflow.
 
-    Parameters
-    ----------
-    text : a trial's folder or its `model` folder, a study (the best seed of its best cell with labels as
-        given), or the URI of a model in MLflow.
-    dataset : of a study; None: its only one.
-    noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
+    Of a study, `dataset` is one of several, and `noise` a noise or a level in place of labels as given.
     """
     from dml.tracking.connection import model_folder
 
@@ -48,7 +42,7 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
     elif (here := model_folder_of(Path(text))) is not None:
         folder = here
     else:
-        return _of_study(_project_with(text), text, dataset, noise)  # also where a folder of images has its name
+        return _of_study(text, dataset, noise)  # also where a folder of images has its name
     if dataset is not None or noise is not None:
         raise ValueError(f"{text}: is one model: --dataset and --noise choose among those of a study")
     return folder
@@ -57,16 +51,6 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 def model_folder_of(folder: Path) -> Path | None:
     """The folder of a model that is given by its own folder, or that of its trial; None if it is not."""
     return next((path for path in (folder, folder / "model") if (path / DESCRIPTION).is_file()), None)
-
-
-def _project_with(text: str) -> Project:
-    """The project, in which studies are found."""
-    try:
-        return find_project()
-    except ValueError as error:
-        if Path(text).is_dir():
-            raise ValueError(NOTHING.format(text=text)) from None
-        raise ValueError(f"{text}: no such folder. Studies are found in a project only; {error}") from None
 
 
 @contextmanager
@@ -83,13 +67,19 @@ def _tracking() -> Iterator[str | None]:
         yield default_uri()
 
 
-def _of_study(project: Project, study: str, dataset: str | None, noise: str | None) -> Path:
+def _of_study(study: str, dataset: str | None, noise: str | None) -> Path:
     """The best seed with a model here, of the cell with the best validation score (without tuning: mean score)."""
     import pandas as pd
 
     from dml.discovery import suggestion
     from dml.sweep.store.init_from import cells_for_use, validation_scores
 
+    try:
+        project = find_project()
+    except ValueError as error:
+        if Path(study).is_dir():
+            raise ValueError(NOTHING.format(text=study)) from None
+        raise ValueError(f"{study}: no such folder. Studies are found in a project only; {error}") from None
     tables = {path.parent.name for path in project.results.glob("*/trials.parquet")}
     if study not in tables:
         if Path(study).is_dir():
@@ -106,10 +96,8 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
         order = confirmed.groupby("cell")["objective"].mean().sort_values(ascending=False, kind="stable")
     by = ["split", "objective"] if "split" in confirmed else ["objective"]
     for cell in order.index:
-        trials_of_cell = confirmed[confirmed["cell"] == cell].sort_values(
-            by, ascending=[name == "split" for name in by]
-        )
-        for key in trials_of_cell["key"]:
+        trials = confirmed[confirmed["cell"] == cell].sort_values(by, ascending=[name == "split" for name in by])
+        for key in trials["key"]:
             folder = project.store / "trials" / key / "model"
             if (folder / DESCRIPTION).is_file():
                 return folder
@@ -122,10 +110,9 @@ def _of_study(project: Project, study: str, dataset: str | None, noise: str | No
 def describe(folder: Path) -> str:
     """A model's place and network, and the noise if it was not trained with labels as they are, for a message."""
     from dml.config.for_use import makes_noise
-    from dml.files import read_json
     from dml.types import NoiseLevel
 
-    network = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["network"]
+    network = (read_json(folder / DESCRIPTION) or {})["network"]
     noise = (read_json(folder.parent / "spec.json") or {}).get("spec", {}).get("noise", {})
     relative = os.path.relpath(folder)
     place = relative if not relative.startswith("..") else folder
@@ -169,7 +156,7 @@ def image_files(places: Iterable[Path]) -> list[Path]:
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:
     """Embed image files, resized as the model's training images were. Shows a progress bar on stderr."""
     embedder = TrainedEmbedder(model)
-    described = read_json(model / "model.json") or {}
+    described = read_json(model / DESCRIPTION) or {}
     shape, how = described.get("image_shape"), described.get("resize")
     if not isinstance(shape, list) or len(shape) != 3:
         raise ValueError(f"{model}: this model does not take images (image_shape is {shape!r})")
@@ -185,7 +172,8 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
     pixels = ordered(read, paths, os.cpu_count() or 1)
     shown = track(pixels, "embedding", len(paths), console=Console(stderr=True), disable=not sys.stderr.isatty())
     kept, parts, corrupt = [], [], []
-    for batch in _batches(zip(paths, shown, strict=True)):
+    images = zip(paths, shown, strict=True)
+    while batch := list(islice(images, BATCH)):
         corrupt += [image for _, image in batch if isinstance(image, str)]
         if corrupt and not skip_corrupt:
             raise ValueError(f"{corrupt[0]} (--skip-corrupt leaves such files out)")
@@ -202,8 +190,7 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
 
 def takes_vectors(model: Path) -> bool:
     """Whether a trained model takes vectors in place of images."""
-    shape = (read_json(model / "model.json") or {}).get("image_shape")
-    return isinstance(shape, list) and len(shape) == 1
+    return len((read_json(model / DESCRIPTION) or {}).get("image_shape") or ()) == 1
 
 
 def embed_rows(model: Path, place: Path) -> Embedded:
@@ -243,13 +230,5 @@ def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
 
 def _resized(image: Image.Image, height: int, width: int) -> np.ndarray:
     """uint8 (height, width, C), resized as packing does."""
-    if image.size != (width, height):
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
-    pixels = np.asarray(image)
+    pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR))
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
-
-
-def _batches(items: Iterable[tuple[Path, np.ndarray | str]]) -> Iterator[list[tuple[Path, np.ndarray | str]]]:
-    items = iter(items)
-    while batch := list(islice(items, BATCH)):
-        yield batch

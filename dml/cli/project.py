@@ -77,9 +77,8 @@ class Project:
         from dml.files import locked
 
         def say() -> None:
-            print(
-                f"Waiting for the `dml run` of {', '.join(self.chosen())} in this project. Ctrl-C gives up.", flush=True
-            )
+            studies = ", ".join(self.chosen())
+            print(f"Waiting for the `dml run` of {studies} in this project. Ctrl-C gives up.", flush=True)
 
         with locked(self.store / "run.lock", on_wait=say):
             yield
@@ -89,11 +88,10 @@ class Project:
         self.run("-m", *(("dvc", "repro") if verbose else (REPRO,)), *arguments)
 
     def run(self, *command: str, check: bool = True) -> int:
-        """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
+        """Run a Python program of the project, such as `-m dml.pipeline report`, and wait for it.
 
-        A module in the project's folder, such as `random.py`, hides none of Python's.
-
-        Ctrl-C reaches the program, which may need time to stop its workers. SIGTERM does what Ctrl-C does.
+        A module in the project's folder, such as `random.py`, hides none of Python's. Ctrl-C reaches the program, which
+        may need time to stop its workers; SIGTERM does what Ctrl-C does.
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
         interrupts: list[int] = []
@@ -146,10 +144,7 @@ def find_project(start: Path | None = None) -> Project:
 
 
 def studies_of(project: Project, names: list[str]) -> list[str]:
-    """The studies that names stand for: a group's in the order of their names, else the study itself; each once.
-
-    `paper-eps` and the like stand for a paper's studies that ask for no GPU.
-    """
+    """The studies that names stand for, each once: `paper-eps` stands for a paper's studies that ask for no GPU."""
     return list(dict.fromkeys(study for name in names for study in _studies_of(project, name)))
 
 
@@ -178,8 +173,8 @@ def _studies_of(project: Project, name: str) -> list[str]:
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)
-    of_paper = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    names = [study.name for study in of_paper if study.resources.device == "cpu"]
+    loaded = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
+    names = [study.name for study in loaded if study.resources.device == "cpu"]
     if not names:
         raise ValueError(f"{name}: expected a study whose name begins with {paper}- and that runs without a GPU")
     return names

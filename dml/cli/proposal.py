@@ -89,13 +89,6 @@ def propose(survey: Survey, gpu: bool | None = None) -> Proposal:
     )
 
 
-def fewer_steps(steps: int, seconds: float | None) -> int:
-    """The steps with which a study of so many seconds takes less than `GOAL`, or the fewest that make sense."""
-    if seconds is None or seconds <= GOAL:
-        return steps
-    return max(STEPS[0], math.floor(steps * GOAL / seconds / 100) * 100)
-
-
 def in_time(
     name: str,
     options: Mapping[str, Any],
@@ -115,8 +108,9 @@ def in_time(
         return estimate(study, *places, seconds=seconds)
 
     expected = cost(settings)
-    if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
-        settings = replace(settings, steps=steps)
+    if expected.seconds is not None and expected.seconds > GOAL:
+        steps = math.floor(settings.steps * GOAL / expected.seconds / 100) * 100
+        settings = replace(settings, steps=max(STEPS[0], steps))
         expected = cost(settings)
     return settings, expected
 
@@ -133,10 +127,8 @@ def _recipe(survey: Survey, gpu: bool) -> tuple[str, str]:
     try:
         models.find(PRETRAINED).check_installed({})
     except ValueError as error:
-        return (
-            "scratch",
-            f"recipe scratch: a small network with random weights, since no pretrained one is here: {error}",
-        )
+        why = f"no pretrained one is here: {error}"
+        return "scratch", f"recipe scratch: a small network with random weights, since {why}"
     return "partial", f"recipe partial: the upper blocks of a pretrained {PRETRAINED}, which take no GPU"
 
 
@@ -154,16 +146,18 @@ def _resize(survey: Survey, recipe: str) -> int | str | None:
 
 def study_text(name: str, options: Mapping[str, Any], survey: Survey, settings: Proposal, facts: Sequence[str]) -> str:
     """The study's file."""
-    template = environment().get_template("study.yaml")
-    block = {"backbone": PRETRAINED, "train_from": BLOCK}
-    return template.render(
-        name=name,
-        source="imagefolder" if survey.vectors is None else "features",
-        options=options,
-        corrupt=len(survey.corrupt),
-        given=min(max(round(survey.given_rate, 3), 0.001), 0.999) if survey.given_rate else 0.0,
-        unverified="verified" in survey.index,
-        settings=settings,
-        facts=facts,
-        partial=block,
+    return (
+        environment()
+        .get_template("study.yaml")
+        .render(
+            name=name,
+            source="imagefolder" if survey.vectors is None else "features",
+            options=options,
+            corrupt=len(survey.corrupt),
+            given=min(max(round(survey.given_rate, 3), 0.001), 0.999) if survey.given_rate else 0.0,
+            unverified="verified" in survey.index,
+            settings=settings,
+            facts=facts,
+            partial={"backbone": PRETRAINED, "train_from": BLOCK},
+        )
     )

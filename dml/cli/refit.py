@@ -70,14 +70,8 @@ def refit(
     from dml.sweep.champions import Wanted, train_champion
 
     _pack(project, study, best.dataset)
-    wanted = Wanted(
-        results.study,
-        results.cells[cell],
-        settings,
-        best.rate,
-        {**recipe, "rate_source": source, "settings": settings},
-        labels,
-    )
+    recipe |= {"rate_source": source, "settings": settings}
+    wanted = Wanted(results.study, results.cells[cell], settings, best.rate, recipe, labels)
     try:
         made = train_champion(wanted, name, project.data(study), project.store, project.results, _shown(name))
     except KeyboardInterrupt:

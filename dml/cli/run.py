@@ -87,8 +87,8 @@ def _print_failures(project: Project, study: str) -> bool:
     trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
     judged, kind = (trials, "trial") if trained.empty else (trained, "trained trial")
     lost = not (judged["status"] == "finished").any()
-    failed_judged = failed[failed.index.isin(judged.index)]
-    last = (failed if failed_judged.empty else failed_judged).iloc[-1]
+    examples = failed[failed.index.isin(judged.index)]
+    last = (failed if examples.empty else examples).iloc[-1]
     begin = f"error: {study}: no {kind} finished" if lost else study
     count = f"{len(failed)} of {counted(len(trials), 'trial')} failed"
     error = last["error"].strip().rpartition("\n")[2]
@@ -102,11 +102,10 @@ def status() -> None:
     [bold]Example[/bold]: dml status
     """
     project = find_project()
-    store = project.store
 
     from dml.sweep.progress.status import describe
 
-    print("\n".join(describe(store)) or f"no sweep has run in {store}")
+    print("\n".join(describe(project.store)) or f"no sweep has run in {project.store}")
 
 
 def report() -> None:

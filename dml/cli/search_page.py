@@ -75,8 +75,7 @@ def search_page(model: str, folder: Path, images: int, matches: Sequence[Match],
     templates = environment()
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
     style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")
-    template = templates.get_template("search.html")
-    return template.render(
+    return templates.get_template("search.html").render(
         title=Markup(TITLE),
         model=model,
         folder=str(folder),

@@ -63,7 +63,7 @@ def audited(study: Study) -> dict[str, Any]:
         outputs.write_csvs(fresh / "labels", outputs.label_tables(done, trains))
         write_page(
             fresh / "index.html",
-            done.found,
+            done.audit,
             done.plan,
             title=study.title,
             vectors=done.vectors,
