@@ -17,11 +17,7 @@ from dml.tensors import from_array
 
 
 class Learner(Protocol):
-    """Learns vectors from labels, such as by training a network.
-
-    `dml.audit.audit` takes one in place of an array. It never sees the label of an image whose prediction its vectors
-    are for.
-    """
+    """Learns vectors from labels, such as by training a network. It never sees labels that its vectors predict."""
 
     digest: str  # of all that decides the vectors beside the labels: images, settings, versions
 
@@ -34,15 +30,21 @@ JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one t
 CHUNK = 1 << 20  # numbers in one temporary array
 
 
-class Given(NamedTuple):
-    """Checked vectors and labels. Images of classes that are too small to judge have the code -1."""
+class Classes(NamedTuple):
+    """Checked labels. Images of classes that are too small to judge have the code -1."""
 
-    vectors: dict[str, Tensor]  # by representation, float32 (n, D)
-    learners: dict[str, Learner]  # the representations that are learned from labels
     labels: np.ndarray  # (n,), as given: integers or strings
     names: np.ndarray  # (K,): the labels of the K classes that are judged, ascending
     codes: np.ndarray  # int64 (n,): the position in `names`, or -1
     beyond: dict[Any, int]  # label -> images, for the classes that are not judged
+
+
+class Given(NamedTuple):
+    """Checked vectors and labels."""
+
+    vectors: dict[str, Tensor]  # by representation, float32 (n, D)
+    learners: dict[str, Learner]  # the representations that are learned from labels
+    classes: Classes
     digest: str  # of vectors (of a learner, its own) and labels
 
 
@@ -61,16 +63,7 @@ def check(vectors: Any, labels: Any) -> Given:
         for name, value in named.items()
         if not callable(value)
     }
-    return Given(checked, learners, *classes, _digest(checked, learners, classes.labels))
-
-
-class Classes(NamedTuple):
-    """Checked labels; as the fields of `Given` with these names."""
-
-    labels: np.ndarray
-    names: np.ndarray
-    codes: np.ndarray
-    beyond: dict[Any, int]
+    return Given(checked, learners, classes, _digest(checked, learners, classes.labels))
 
 
 def check_labels(labels: Any) -> Classes:
@@ -149,10 +142,7 @@ def _digest(vectors: dict[str, Tensor], learners: dict[str, Learner], labels: np
 
 
 def observed_labels(codes: np.ndarray, folds: np.ndarray, kept: np.ndarray) -> list[np.ndarray]:
-    """What the vectors of each fold are learned from, int64 (n,): the labels of the kept images of the other folds.
-
-    A class without a kept image there is learned from those that are not kept.
-    """
+    """Labels int64 (n,) to learn each fold's vectors from: the kept ones of other folds, or all if a class has none."""
     out = []
     for fold in range(int(folds.max()) + 1):
         others = (codes >= 0) & (folds != fold)
@@ -170,10 +160,9 @@ def learned(name: str, learner: Learner, observed: Sequence[np.ndarray]) -> list
 
 
 def deal(codes: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """The fold of every image, int64 (n,), in 0..count-1; -1 for images whose code is -1.
+    """The fold of every image, int64 (n,); -1 for images whose code is -1.
 
-    The images of a class are dealt to the folds in turn, in random order, so that the folds' shares of a class differ
-    by at most one image. The first fold differs between classes: small classes fill all folds equally.
+    The images of a class are dealt to the folds in turn, in random order. The first fold differs between classes.
     """
     draw = seeding.numpy_generator(seed, "audit/folds")
     order = draw.permutation(len(codes))
@@ -185,11 +174,6 @@ def deal(codes: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def folds_of(labels: Any, folds: int = 5, seed: int = 0) -> np.ndarray:
-    """The fold of every image in `dml.audit.audit` with these arguments, int64 (n,); -1: beyond judgement.
-
-    Raises
-    ------
-    ValueError : labels that cannot be audited.
-    """
+    """The fold of every image in `dml.audit.audit` with these arguments, int64 (n,); -1: beyond judgement."""
     codes = check_labels(labels).codes
     return deal(codes, min(folds, int((codes >= 0).sum())), seed)

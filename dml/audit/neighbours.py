@@ -65,20 +65,15 @@ class Vote(NamedTuple):
 
 
 def vote(
-    vectors: Tensor,
-    codes: np.ndarray,
-    trust: np.ndarray,
-    k: int,
-    duplicates: float,
-    queries: np.ndarray | None = None,
+    vectors: Tensor, codes: np.ndarray, trust: np.ndarray, k: int, duplicates: float, queries: np.ndarray | None = None
 ) -> Vote:
-    """The k nearest images by cosine of every judged image, itself left out.
+    """The vote of the k nearest images by cosine on every judged image, itself left out.
 
     Parameters
     ----------
     vectors : float32 (n, D).
     codes : int64 (n,), the given class; -1: not judged.
-    trust : float (n,), the weight of each image's vote, such as the probability of its own label.
+    trust : float (n,), the weight of each image's vote.
     duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
         have equal vectors.
     queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.

@@ -6,20 +6,18 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from dml import files
+from dml.audit import Audit
+from dml.audit.images import Audited, verified
 from dml.audit.study import AuditRun
 from dml.config import Study
 from dml.data import sources, splits
-from dml.files import yaml_text
-
-if TYPE_CHECKING:
-    from dml.audit import Audit
-    from dml.audit.images import Audited
 
 
 def write_tables(folder: Path, done: AuditRun) -> None:
@@ -54,8 +52,6 @@ def write_csvs(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
 
 def summary(study: str, done: AuditRun) -> dict[str, Any]:
     """The audit in numbers, as plain JSON values. Where labels are verified, it says how good the audit was."""
-    from dml.audit.images import verified
-
     audit, images, truth = done.audit, done.images, verified(done.images)
     return {
         "study": study,
@@ -83,8 +79,6 @@ def measure(audit: Audit, wrong: np.ndarray) -> dict[str, float] | None:
 
     `precision` is that of as many suspects as there are wrong labels.
     """
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
     judged = np.isfinite(audit.score)
     wrong, score = wrong[judged], audit.score[judged]
     count = int(wrong.sum())
@@ -210,7 +204,7 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     }
     if len(study.datasets) > 1:
         content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
-    text = yaml_text(content, allow_unicode=True, width=120)
+    text = files.yaml_text(content, allow_unicode=True, width=120)
     return f"# Labels of {study.name} as given, and after its audit (docs/audit.md). {WROTE} {_digest(text)}\n{text}"
 
 

@@ -116,7 +116,6 @@ def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
 def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:
     """The noise rate of the confident joint, each given class weighted by its size.
 
-    An image is an example of the likeliest class whose probability is at least that class's mean self-confidence.
     Deviation: only the 16 likeliest classes of an image are considered.
     """
     judged = np.flatnonzero(codes >= 0)

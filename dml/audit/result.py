@@ -32,26 +32,12 @@ class Audit:
 
     def table(self) -> pd.DataFrame:
         """A row for each image: index, given, suggested, score, wrong, own, vote, suspect."""
-        return pd.DataFrame(
-            {
-                "index": np.arange(len(self.labels)),
-                "given": self.labels,
-                "suggested": self.suggested,
-                "score": self.score,
-                "wrong": self.wrong,
-                "own": self.own,
-                "vote": self.vote,
-                "suspect": self.suspects(),
-            }
-        )
+        labels = {"index": np.arange(len(self.labels)), "given": self.labels, "suggested": self.suggested}
+        scores = {name: getattr(self, name) for name in ("score", "wrong", "own", "vote")}
+        return pd.DataFrame({**labels, **scores, "suspect": self.suspects()})
 
     def suspects(self, rate: float | None = None) -> np.ndarray:
-        """Which labels are suspected, bool (n,): the `rate` most suspicious of the judged; None: the guess.
-
-        Raises
-        ------
-        ValueError : `rate` is not between 0 and 1.
-        """
+        """Which labels are suspected, bool (n,): the share `rate` of the judged, by score; None: the guess."""
         rate = self.rate.guess if rate is None else rate
         if not 0 <= rate <= 1:
             raise ValueError(f"suspects: rate: expected 0 <= rate <= 1, got {rate!r}")
@@ -66,16 +52,10 @@ class Audit:
         rows = []
         for given, part in self.table().groupby("given", sort=True):
             other = part.loc[part["suspect"] & (part["suggested"] != part["given"]), "suggested"]
-            rows.append(
-                {
-                    "given": given,
-                    "images": len(part),
-                    "suspects": int(part["suspect"].sum()),
-                    "share": float(part["suspect"].mean()) if given not in self.beyond else np.nan,
-                    "confused_with": other.mode().iloc[0] if len(other) else None,
-                }
-            )
-        return pd.DataFrame(rows)
+            share = float(part["suspect"].mean()) if given not in self.beyond else np.nan
+            most = other.mode().iloc[0] if len(other) else None
+            rows.append((given, len(part), int(part["suspect"].sum()), share, most))
+        return pd.DataFrame(rows, columns=["given", "images", "suspects", "share", "confused_with"])
 
     def confusions(self) -> pd.DataFrame:
         """A row for each pair of classes among the suspects: given, suggested, count; the most frequent first."""

@@ -44,15 +44,8 @@ class ReviewPlan:
     def table(self) -> pd.DataFrame:
         """A row for each look: index, given, suggested, stratum, weight (images that it stands for)."""
         looks = np.bincount(self.stratum, minlength=len(self.sizes))
-        return pd.DataFrame(
-            {
-                "index": self.rows,
-                "given": self.given,
-                "suggested": self.suggested,
-                "stratum": self.stratum,
-                "weight": (self.sizes / np.maximum(looks, 1))[self.stratum],
-            }
-        )
+        columns = {"index": self.rows, "given": self.given, "suggested": self.suggested, "stratum": self.stratum}
+        return pd.DataFrame({**columns, "weight": (self.sizes / np.maximum(looks, 1))[self.stratum]})
 
     def save(self, folder: str | Path) -> None:
         """Write `plan.json` into a folder; `load` reads it."""
@@ -61,12 +54,7 @@ class ReviewPlan:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """The plan that `save` wrote into a folder.
-
-        Raises
-        ------
-        ValueError : there is none, or the file is broken or of something else.
-        """
+        """The plan that `save` wrote into a folder. Raises ValueError if there is none, or a broken one."""
         path = Path(folder) / "plan.json"
         content = files.read_json(path)
         try:
@@ -91,12 +79,7 @@ class Estimate:
 
 
 def review_plan(audit: Audit, n: int = 200, seed: int = 0) -> ReviewPlan:
-    """Draw n images for a person to look at, more of them where the scores are uncertain.
-
-    Raises
-    ------
-    ValueError : n below 2 or above the number of judged images.
-    """
+    """Draw n images for a person to look at, 2 or more of the judged ones, more where the scores are uncertain."""
     judged = np.flatnonzero(np.isfinite(audit.score))
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 2 <= n <= len(judged):
         raise ValueError(f"review_plan: n: expected a whole number from 2 to {len(judged)} (judged images), got {n!r}")

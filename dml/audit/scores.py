@@ -68,13 +68,7 @@ KEPT_LEAST = 3  # images of a class that the second round always trains on
 
 
 def audit(
-    vectors: Any,
-    labels: Any,
-    *,
-    folds: int = 5,
-    neighbours: int = 30,
-    duplicates: float = 0.999,
-    seed: int = 0,
+    vectors: Any, labels: Any, *, folds: int = 5, neighbours: int = 30, duplicates: float = 0.999, seed: int = 0
 ) -> Audit:
     """Find the labels that are probably wrong, and guess how many are.
 
@@ -85,8 +79,7 @@ def audit(
     3. The score joins the odds that the label is wrong with the vote of the nearest images. Where vectors are learned,
        they are the nearest in the vectors of the image's fold; near-duplicates are those of another representation.
 
-    The same arguments and seed give the same result for the same number of threads. Vectors that are float32 are not
-    copied: an audit of 50,000 x 768 takes about 150 MB beside them.
+    The same arguments and seed give the same result for the same number of threads. Vectors of float32 are not copied.
 
     Parameters
     ----------
@@ -114,8 +107,8 @@ def audit(
     """
     _check_settings(folds, neighbours, duplicates)
     data = check(vectors, labels)
-    judged = data.codes >= 0
-    dealt = folds_of(data.labels, folds, seed)
+    judged = data.classes.codes >= 0
+    dealt = folds_of(data.classes.labels, folds, seed)
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
@@ -128,23 +121,23 @@ def audit(
     assert best is not None
     name, representation, first = best
 
-    unsuspected = _unsuspected(first, data.codes)
+    unsuspected = _unsuspected(first, data.classes.codes)
     if name in data.learners:  # what suspects taught its vectors is left out too
         representation = _representation(data, name, dealt, unsuspected)
     last = representation.round(unsuspected)
-    rate = first_guess(first, last, data.codes)
+    rate = first_guess(first, last, data.classes.codes)
 
-    settings = (data.codes, np.exp(last.given_logs), neighbours, duplicates)
+    settings = (data.classes.codes, np.exp(last.given_logs), neighbours, duplicates)
     if name in data.vectors:
         nearest = vote(data.vectors[name], *settings)
     else:
         fixed = min(data.vectors, key=lambda other: losses[other], default=None)
         space = None if fixed is None else data.vectors[fixed]
         nearest = vote_by_fold(representation.vectors, dealt, space, *settings)
-    score = suspicion(last, data.codes, rate.evenness, nearest)
+    score = suspicion(last, data.classes.codes, rate.evenness, nearest)
     return Audit(
-        labels=data.labels,
-        suggested=np.where(judged, data.names[last.top[:, 0]], data.labels),
+        labels=data.classes.labels,
+        suggested=np.where(judged, data.classes.names[last.top[:, 0]], data.classes.labels),
         score=score,
         wrong=chance(score, rate.guess),
         own=np.where(judged, np.exp(last.given_logs.astype(np.float64)), np.nan),
@@ -152,8 +145,8 @@ def audit(
         rate=rate,
         representation=name,
         losses=losses,
-        duplicates=contradictions(nearest, data.labels),
-        beyond=data.beyond,
+        duplicates=contradictions(nearest, data.classes.labels),
+        beyond=data.classes.beyond,
         settings={"folds": int(dealt.max()) + 1, "neighbours": neighbours, "duplicates": duplicates, "seed": seed},
         digest=data.digest,
     )
@@ -189,20 +182,15 @@ def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
 def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray) -> Representation:
     """A representation by its name; one that is learned, from the labels of the kept images."""
     if name in data.vectors:
-        return Representation(data.vectors[name], data.codes, dealt)
-    vectors = learned(name, data.learners[name], observed_labels(data.codes, dealt, kept))
-    return Representation(vectors, data.codes, dealt, calibrated=True)
+        return Representation(data.vectors[name], data.classes.codes, dealt)
+    vectors = learned(name, data.learners[name], observed_labels(data.classes.codes, dealt, kept))
+    return Representation(vectors, data.classes.codes, dealt, calibrated=True)
 
 
 def guess(vectors: Any, labels: Any, *, folds: int = 5, seed: int = 0) -> Rate:
-    """The guess that `audit` would make from these vectors (n, D) and labels (n,), as given.
-
-    Raises
-    ------
-    ValueError : as `audit`.
-    """
+    """The guess that `audit` would make from these vectors (n, D) and labels (n,), as given. Raises as `audit` does."""
     data = check(vectors, labels)
-    judged, dealt = data.codes >= 0, folds_of(data.labels, folds, seed)
-    representation = Representation(next(iter(data.vectors.values())), data.codes, dealt)
+    judged, dealt = data.classes.codes >= 0, folds_of(data.classes.labels, folds, seed)
+    representation = Representation(next(iter(data.vectors.values())), data.classes.codes, dealt)
     first = representation.round(judged)
-    return first_guess(first, representation.round(_unsuspected(first, data.codes)), data.codes)
+    return first_guess(first, representation.round(_unsuspected(first, data.classes.codes)), data.classes.codes)

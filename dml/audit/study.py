@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dml import audit, files
+from dml.audit import Audit, Estimate, ReviewPlan
+from dml.audit.images import Audited, audited, representations
 from dml.config import AuditSection, Study
 from dml.discovery import suggestion
 from dml.tables import integers, read_rows
-
-if TYPE_CHECKING:
-    from dml.audit import Audit, Estimate, ReviewPlan
-    from dml.audit.images import Audited
 
 REQUEST, REVIEW = "request.json", "review.csv"
 COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
@@ -143,8 +141,6 @@ def run_audit(
     study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
 ) -> AuditRun:
     """Audit a study's labels. Interrupted trainings resume."""
-    from dml.audit.images import audited, representations
-
     section, request = study.audit or AuditSection(), requested(asking) or {}
     images = audited(study, data_root)
     folder = store / "audits" / study.name
