@@ -53,9 +53,9 @@ def find(name: str) -> type[Sampler]:
 
     Raises ValueError: an unknown name, or a class of another package that lacks members of `dml.protocols.Sampler`.
     """
-    found = discovery.find(PACKAGE, name)
-    check_class(found, Sampler, f"sampler {name!r}")
-    return found
+    sampler = discovery.find(PACKAGE, name)
+    check_class(sampler, Sampler, f"sampler {name!r}")
+    return sampler
 
 
 __all__ = ["build", "find"]

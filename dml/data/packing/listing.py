@@ -51,13 +51,13 @@ class ProgressLine:
 
     def __init__(self, what: str, total: int | None, report: Callable[[str], None], every: float = 5.0) -> None:
         self.what, self.total, self.report, self.every = what, total, report, every
-        self.started = self.said = time.monotonic()
+        self.started = self.reported = time.monotonic()
 
     def __call__(self, count: int) -> None:
         now = time.monotonic()
-        if now - self.said < self.every:
+        if now - self.reported < self.every:
             return
-        self.said = now
+        self.reported = now
         speed = count / max(now - self.started, 1e-9)
         line = f"{self.what}: {count}"
         if self.total:

@@ -38,13 +38,13 @@ def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> It
     try:
         state = folder.stat()
         with os.scandir(folder) as entries:
-            found = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
+            names = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
     except OSError as error:
         raise DataError(f"{folder}: cannot be read: {error.strerror}") from error
     here = (state.st_dev, state.st_ino)
     if here in parents:
         raise DataError(f"{folder}: found a link back to a folder that contains it; remove the link")
-    for name, is_folder in found:
+    for name, is_folder in names:
         yield folder / name, is_folder
         if is_folder:
             yield from entries_below(folder / name, (*parents, here))

@@ -30,9 +30,9 @@ def left_out(source: Source) -> str:
 
 def find(name: str) -> type[Source]:
     """The class of a source by its name or dotted path, without constructing it. Raises as `build` does."""
-    found = discovery.find(PACKAGE, name)
-    check_class(found, Source, f"source {name!r}")
-    return found
+    source = discovery.find(PACKAGE, name)
+    check_class(source, Source, f"source {name!r}")
+    return source
 
 
 __all__ = ["build", "find", "left_out"]

@@ -104,7 +104,7 @@ def roles_of_users(images: pd.DataFrame, disjoint: str, test_share: float, where
     return by_classes(_labels(images, disjoint, where), test_share)
 
 
-def said_of_splits(records: Iterable[Mapping[str, Any]], disjoint: str, where: str) -> str:
+def splits_text(records: Iterable[Mapping[str, Any]], disjoint: str, where: str) -> str:
     """What to tell the user of a source's splits; "" if there are none. Raises as `roles_of`."""
     images = pd.DataFrame([{name: r[name] for name in r if name != "image"} for r in records])
     splits = "part" in images and images["part"].str.endswith("/").all()
@@ -129,6 +129,6 @@ def _label(parts: np.ndarray) -> str:
 
 
 def _few(names: Iterable[str]) -> str:
-    found = sorted({str(name) for name in names})
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"{len(found)} ({', '.join(found[:SHOWN])}{more})"
+    distinct = sorted({str(name) for name in names})
+    more = f" and {len(distinct) - SHOWN} more" if len(distinct) > SHOWN else ""
+    return f"{len(distinct)} ({', '.join(distinct[:SHOWN])}{more})"

@@ -152,8 +152,8 @@ class Numbers(SourceDefaults):
         halves = _halves()
         for number in range(100):
             tens, units = divmod(number, 10)
-            own, other = ("train", "test") if _trains(tens, units) else ("test", "train")
-            pictures = [(own, image) for image in self._drawn(number, halves[own])]
+            half, other = ("train", "test") if _trains(tens, units) else ("test", "train")
+            pictures = [(half, image) for image in self._drawn(number, halves[half])]
             if self.apart:
                 pictures += [
                     (other, image) for image in self._drawn(number, halves[other], " in the other handwriting")

@@ -98,12 +98,12 @@ def _idx(path: Path, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
     dimensions = 1 + len(shape)
     try:
         with gzip.open(path) as file:
-            magic, count, *said = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
+            magic, count, *stated = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
             if magic != 0x800 + dimensions:
                 raise DataError(f"{path}: not an idx file of {dimensions} dimensions (magic number {magic:#x})")
-            if not 0 <= count <= MOST or tuple(said) != shape:
+            if not 0 <= count <= MOST or tuple(stated) != shape:
                 raise DataError(
-                    f"{path}: its header says {' x '.join(map(str, (count, *said)))}, expected at most "
+                    f"{path}: its header says {' x '.join(map(str, (count, *stated)))}, expected at most "
                     f"{' x '.join(map(str, (MOST, *shape)))}"
                 )
             size = math.prod(shape)

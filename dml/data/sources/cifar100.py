@@ -34,17 +34,18 @@ COLUMNS = {"noisy_fine": "fine", "noisy_coarse": "coarse"}
 CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
 
 
-def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
+def read_given(path: Path, verified: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
     """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`, in the training part's order.
 
-    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `own` labels. Raises DataError.
+    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `verified` labels. Raises
+    DataError.
     """
     if not path.is_file():
         raise absent(path)
-    found, numbers = read_rows(path)
-    known = ["index", *COLUMNS, *(name for name in CLEAN if name in found)]
-    table = pd.DataFrame({name: integers(path, found, numbers, name) for name in known})
-    rows = len(own["fine"])
+    columns, numbers = read_rows(path)
+    names = ["index", *COLUMNS, *(name for name in CLEAN if name in columns)]
+    table = pd.DataFrame({name: integers(path, columns, numbers, name) for name in names})
+    rows = len(verified["fine"])
     if sorted(table["index"]) != list(range(rows)):
         raise DataError(f"{path}: index: expected each of 0 to {rows - 1} once, got {len(table)} rows")
     table = table.set_index("index").sort_index()
@@ -57,10 +58,10 @@ def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -
                 f"{path}: index {strange.index[0]}: {name} is {strange.iloc[0]}, which is no class: expected 0 to "
                 f"{classes[level] - 1}"
             )
-        if name in CLEAN and (other := np.flatnonzero(table[name].to_numpy() != np.asarray(own[level]))).size:
+        if name in CLEAN and (other := np.flatnonzero(table[name].to_numpy() != np.asarray(verified[level]))).size:
             raise DataError(
                 f"{path}: index {other[0]}: {name} is {table[name].iloc[other[0]]}, but the archive's label is "
-                f"{own[level][other[0]]}: the rows are in another order ({len(other)} of {rows} differ)"
+                f"{verified[level][other[0]]}: the rows are in another order ({len(other)} of {rows} differ)"
             )
     return {level: table[name].to_numpy(np.int64) for name, level in COLUMNS.items()}
 
@@ -129,8 +130,8 @@ class Cifar100(SourceDefaults):
         if self._given is None:
             return None
         path = Path(self._given)
-        own = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
-        return f"{own}-{content_of(raw, raw / 'none')}"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        return f"{digest}-{content_of(raw, raw / 'none')}"
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archive (169 MB) into `raw`. The file of given labels must exist."""

@@ -22,7 +22,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._splits import roles_of_users, said_of_splits
+from dml.data.sources._splits import roles_of_users, splits_text
 from dml.data.sources._table import LABELS, check_columns, check_finite, read_table, read_vectors, unused_columns
 from dml.settings import check_choice, check_within
 
@@ -82,7 +82,7 @@ class Features(SourceDefaults):
         apart = self._table != self._vectors  # else columns that are not used are vectors
         if apart and (note := unused_columns(self._table, self._columns)):
             report(f"features: {note}")
-        if text := said_of_splits(self.images(raw), self.disjoint, "features"):
+        if text := splits_text(self.images(raw), self.disjoint, "features"):
             report(text)
 
     def fingerprint(self, raw: Path) -> str:

@@ -64,7 +64,7 @@ def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where:
         if column is not None and column not in features:
             raise DataError(f"{where}: {option}: no column {column!r}{discovery.suggestion(column, features)}")
     kinds = {"image": datasets.Image, "label": datasets.ClassLabel}
-    found, guessed = {}, []
+    columns, guessed = {}, []
     for option, kind in kinds.items():
         column = wanted[option]
         if column is None:
@@ -78,15 +78,15 @@ def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where:
             guessed.append(
                 f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
             )
-        found[option] = column
-    return Columns(found["image"], found["label"], wanted["coarse"], tuple(guessed))
+        columns[option] = column
+    return Columns(columns["image"], columns["label"], wanted["coarse"], tuple(guessed))
 
 
-def _guess(names: list[str], typed: list[str], known: tuple[str, ...]) -> str | None:
+def _guess(names: list[str], typed: list[str], likely: tuple[str, ...]) -> str | None:
     """The only column of the type; else that with the likeliest name, of the type if there are some."""
     if len(typed) == 1:
         return typed[0]
-    return next((name for name in known if name in (typed or names)), None)
+    return next((name for name in likely if name in (typed or names)), None)
 
 
 def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[int], list[str]]:
@@ -228,18 +228,18 @@ class Huggingface(SourceDefaults):
 
     def _labels(self, parts: Mapping[str, Any], columns: Columns) -> Iterator[dict[str, Any]]:
         """The records of all images, without the images."""
-        found = {}
+        labels_by_level = {}
         for level, column in (("fine", columns.label), ("coarse", columns.coarse)):
             if column is not None:
-                found[level] = numbered(parts, column, self._where)
-        place = 0
+                labels_by_level[level] = numbered(parts, column, self._where)
+        position = 0
         for name, part in parts.items():
             for row in range(len(part)):
                 record: dict[str, Any] = {"path": f"{name}/{row:06d}", "part": name}
-                for level, (numbers, names) in found.items():
-                    record |= {level: numbers[place], f"{level}_name": names[place]}
+                for level, (numbers, names) in labels_by_level.items():
+                    record |= {level: numbers[position], f"{level}_name": names[position]}
                 yield record
-                place += 1
+                position += 1
 
     def _load(self, raw: Path) -> dict[str, Any]:
         """The splits by name."""

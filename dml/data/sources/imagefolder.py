@@ -29,7 +29,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import files_below, image_files, is_hidden, is_image, state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
+from dml.data.sources._splits import kind_of, roles_of_users, splits_text
 from dml.data.sources._table import check_columns, read_table, unused_columns
 from dml.settings import check_choice, check_within
 
@@ -76,14 +76,14 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
         expected = " or ".join(forms[depth] for depth in allowed)
         raise DataError(f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or nothing}")
     folders = {path.parts[0] for path in paths}
-    known = {name for name in folders if kind_of(name)}
-    others = ", ".join(sorted(folders - known)[:3])
+    splits = {name for name in folders if kind_of(name)}
+    others = ", ".join(sorted(folders - splits)[:3])
     if within and others:
         raise DataError(f"imagefolder: {root}: layout: splits, but {others} is not the name of a split")
-    if layout == "auto" and _are_splits(known):
+    if layout == "auto" and _are_splits(splits):
         choice = "classes" if classes in depths else "groups"
         raise DataError(
-            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, {others or 'their folders'} not. "
+            f"imagefolder: {root}: {', '.join(sorted(splits))} look like splits, {others or 'their folders'} not. "
             f"Expected <split>/<class>/<image>; `settings: {{layout: {choice}}}` reads folders as {choice}"
         )
 
@@ -134,15 +134,15 @@ class Imagefolder(SourceDefaults):
         self._columns = check_columns(columns)
         self.root: str = str(root)
         self.table, self.test_share, self.disjoint = table, test_share, disjoint
-        found = "splits" if table is None and has_splits(Path(self.root)) else "auto"
-        self._layout = found if layout == "auto" else layout
+        detected = "splits" if table is None and has_splits(Path(self.root)) else "auto"
+        self._layout = detected if layout == "auto" else layout
         self.options: dict[str, Any] = {
             "root": self.root,
             "table": table,
             "test_share": test_share,
             "disjoint": disjoint,
         }
-        if "splits" in (found, self._layout):  # else it says nothing new, and folders packed before it existed stay
+        if "splits" in (detected, self._layout):  # else it says nothing new, and folders packed before it existed stay
             self.options["layout"] = self._layout
         if self._columns:
             self.options["columns"] = self._columns
@@ -165,7 +165,7 @@ class Imagefolder(SourceDefaults):
             )
         else:
             return
-        if text := said_of_splits(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
+        if text := splits_text(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
             report(text)
 
     def fingerprint(self, raw: Path) -> str:
@@ -192,10 +192,15 @@ class Imagefolder(SourceDefaults):
         fine = {folder: n for n, folder in enumerate(sorted({below(path.parent, within) for path in paths}))}
         coarse = {name: number for number, name in enumerate(sorted({path.parts[within] for path in paths}))}
         for path in paths:
-            own = below(path.parent, within)
-            record = {"image": root / path, "path": path.as_posix(), "fine": fine[own], "fine_name": own.as_posix()}
-            if len(own.parts) == 2:
-                record |= {"coarse": coarse[own.parts[0]], "coarse_name": own.parts[0]}
+            folder = below(path.parent, within)
+            record = {
+                "image": root / path,
+                "path": path.as_posix(),
+                "fine": fine[folder],
+                "fine_name": folder.as_posix(),
+            }
+            if len(folder.parts) == 2:
+                record |= {"coarse": coarse[folder.parts[0]], "coarse_name": folder.parts[0]}
             yield record | ({"part": f"{path.parts[0]}/"} if within else {})
 
     def left_out(self) -> str:

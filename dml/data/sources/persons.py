@@ -60,17 +60,17 @@ class Market1501(FetchedSource):
         """Records of JPEG files: training, query and gallery, each by name."""
         for folder, part in PARTS.items():
             for path in files(raw / FOLDER / folder, ".jpg"):
-                found = NAME.match(path.name)
-                if found is None:
+                match = NAME.match(path.name)
+                if match is None:
                     raise DataError(f"{path}: expected a name such as 0002_c1s1_000451_03.jpg")
-                person = found[1]
+                person = match[1]
                 yield {
                     "image": path,
                     "fine": JUNK if person == "-1" else label(person, 1 + PERSONS, path, first=0),
                     "fine_name": {"-1": "junk", "0000": "distractor"}.get(person, person),
                     "path": path.relative_to(raw).as_posix(),
                     "part": part,
-                    "camera": int(found[2]) - 1,
+                    "camera": int(match[2]) - 1,
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
