@@ -108,10 +108,7 @@ def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any])
 
 
 def _culprit(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """The value of an axis that is wrong whatever the other axes' values; without one, the whole section.
-
-    A value that is wrong on its own is not always: `training.backbone.name` needs a backbone that takes it.
-    """
+    """The value of an axis that is wrong whatever the other axes' values; without one, the whole section."""
     for axis, points in study.axes.items():
         for position, point in enumerate(points):
             if point.items() <= grid_point.items():
@@ -249,12 +246,10 @@ def _check_views(study: Study) -> None:
     """That images are mirrored only where their mirror images show the same classes."""
     for dataset in study.datasets if study.evaluation.views == "mirror" else ():
         if not dataset.mirrors:
-            able = [other.label for other in study.datasets if other.mirrors]
             reason = f"source {dataset.name!r} has digits, letters or vectors" if dataset.mirror else "mirror: false"
-            others = f", or a study of only {', '.join(able)}" if able else ""
             raise LocatedError(
                 f"the mirror images of dataset {dataset.label!r} may show other classes ({reason}): expected views: one"
-                f"{others}, got mirror",
+                " (for all datasets of this study), got mirror",
                 *("evaluation", "views"),
             )
 

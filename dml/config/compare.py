@@ -145,10 +145,7 @@ def score_key(study: Any, dataset: str, score: str = "") -> str:
 
 
 def without_toplines(cells: Iterable[Cell], *named: Match) -> list[Cell]:
-    """The cells that train on the labels of their noise model; all cells if `noise` is among the named attributes.
-
-    A topline leaves out what others mislabel, so it would dilute a comparison at that noise rate.
-    """
+    """All cells if `noise` is named; else without toplines, which leave out what others mislabel."""
     if any("noise" in keys for keys in named):
         return list(cells)
     return [cell for cell in cells if not discovery.find("dml.noise", noise_model(cell.noise)).topline]  # type: ignore[attr-defined]
@@ -164,17 +161,10 @@ def pairs(
 ) -> list[tuple[Line, Line]]:
     """The lines of cells of two sets that are equal in all attributes that neither set names.
 
-    Parameters
-    ----------
-    second : None: the lines of one set, beside empty ones.
-    where : attributes of the cells of both sets.
-    varying : the setting, or `rate`, in which the cells of a line differ; settings that change with it do so too.
-    each : attributes that must be equal in a pair, or of which `first` lists several values.
-
-    Raises
-    ------
-    LocatedError : an unknown attribute, a value that no cell has, no pair, or cells on both sides; below `where`,
-        `first`, `second` or `each`.
+    `second`: None gives the lines of one set, beside empty ones. `where`: attributes of both sets. `varying`: the
+    setting, or `rate`, in which the cells of a line differ. `each`: attributes that are equal in a pair, or of which
+    `first` lists several values. Raises LocatedError: an unknown attribute, a value that no cell has, no pair, or cells
+    on both sides.
     """
     where, first = _named(where or {}), _named(first)
     second, varying = None if second is None else _named(second), varying and setting(varying)

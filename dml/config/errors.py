@@ -1,7 +1,6 @@
 """From pydantic's errors to messages with the YAML file, the line, the key, the value and the choices.
 
-A file writes parts as `{name, settings}`, the code `backbone` and `backbone_settings`. Keys, digests and cells have the
-names of the first studies (`FIRST`), so that no trial runs again.
+Keys, digests and cells have the names of the first studies (`FIRST`), so that no trial runs again.
 """
 
 from __future__ import annotations

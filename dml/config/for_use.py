@@ -27,11 +27,7 @@ def makes_noise(noise: str) -> bool:
 
 
 def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
-    """Those of some noise levels whose labels are as given. They have the same labels.
-
-    Where a dataset has labels as given beside verified ones (noise `given`), those; else the dataset's own, at the rate
-    0 of any noise model; else those of the only label file.
-    """
+    """The noise levels with labels as given: those of noise `given`, else those at rate 0, else the only label file."""
     distinct = list(dict.fromkeys(levels))
     given = [level for level in distinct if "given" in discovery.find("dml.noise", noise_model(level.noise)).context]  # type: ignore[attr-defined]
     files = [level for level in distinct if not makes_noise(level.noise)]
@@ -143,10 +139,7 @@ NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
 
 
 def mark(study: Study) -> str:
-    """The mark of the study's comparisons: `not tuned`, `rate not tuned`, or nothing.
-
-    A rate is tuned if it is searched, or if it is an axis of the study: then each rate is a method of its own.
-    """
+    """`not tuned`, `rate not tuned`, or nothing: a rate is tuned if it is searched, or an axis of the study."""
     rates = {f"training.{rate}" for rate in RATES}
     if any(rates.issuperset(settings) for values in study.axes.values() for settings in values):
         return ""

@@ -6,9 +6,8 @@
       training.batch: [{classes: 80, per_class: 2}, {classes: 40, per_class: 4}]
       network: [{training.backbone: mlp, training.embedding_size: 8}, {training.backbone: small_conv, ...}]
 
-A key is a setting, or a section whose settings move together, or a name of the user's own for settings of several
-sections that move together. A cell takes one value of each axis. It ignores the values of settings that its loss or its
-policies do not have.
+A key is a setting, or a section or a name of the user's own for settings that move together. A cell takes one value of
+each axis, and ignores settings that its loss or its policies do not have.
 """
 
 from __future__ import annotations

@@ -33,19 +33,11 @@ class ConfigError(ValueError):
 
 
 def load_study(path: Path | str, parts: bool = True) -> Study:
-    """Read and check a study.
+    """Read and check a study. Raises ConfigError with one line per problem: `file:line: key: problem`.
 
     `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
-    merged, other values replaced, and `null` restores a default. Claims may be those of the project's `papers`.
-
-    Parameters
-    ----------
-    parts : check the settings of losses, networks and other parts too, which imports them. Without it the study has no
-        cells, and is one that was checked before.
-
-    Raises
-    ------
-    ConfigError : with one line per problem: `file:line: key: what was expected, what came, what can be chosen`.
+    merged, other values replaced, and `null` restores a default. Without `parts`, the settings of losses, networks and
+    other parts are not checked, which would import them: such a study has no cells.
     """
     path = Path(path)
     files = _files(path)
@@ -64,12 +56,7 @@ def load_study(path: Path | str, parts: bool = True) -> Study:
 
 
 def study_from(content: Mapping[str, Any], name: str = "", parts: bool = True) -> Study:
-    """The study with these settings, checked as a whole.
-
-    Raises
-    ------
-    ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
-    """
+    """The study with these settings, checked as a whole. Raises ValueError, which `explain` finds in the file."""
     content = renamed(content)
     reading = NAMES_ONLY.set(True)  # what is wrong without a look at any part is said within a second
     try:
@@ -106,10 +93,7 @@ def _check_truth(content: Any, read: Any, *location: str | int) -> None:
 
 
 def content_of(path: Path | str) -> dict[str, Any]:
-    """A study's settings as its file and those that it extends state them, with the names of the code.
-
-    Raises as `load_study` does.
-    """
+    """A study's settings as its file and those that it extends state them, with the names of the code."""
     return _content(_files(Path(path)))
 
 
@@ -173,10 +157,7 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
 
 
 def _wrong_keys(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
-    """The line and the description of each key that is no text, or that a mapping contains twice.
-
-    YAML would take the last one of these, and reads `on` as true.
-    """
+    """Line and problem of each key that is no text (YAML reads `on` as true), or that a mapping contains twice."""
     if isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
             yield from _wrong_keys(item, f"{place}[{number}]")

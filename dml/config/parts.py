@@ -149,10 +149,7 @@ def is_told(part: Part) -> bool:
 
 
 def filter_text(part: Part | None) -> str:
-    """What claims call a filter: `none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` for one that is told it.
-
-    Cells have other names, from before rates were estimated: `prism` for one that is told its rate.
-    """
+    """What claims call a filter: `none`, `prism`, `prism(rate=0.2)`; `prism(rate=true)`, which cells call `prism`."""
     if part is None:
         return NO_FILTER
     settings = {key: value for key, value in part.settings.items() if (key, value) != ("rate", ESTIMATED)}

@@ -1,16 +1,7 @@
 """What a study leaves open: its search, and with a recipe all of one way of training. Each value states its source.
 
-Without a recipe, a study is tuned (`SEARCHED`): rate, decay, the rate of a loss's own parameters, and when to stop.
-`search: {sampler: fixed}` tunes nothing. Recipes:
-
-    scratch   a network with random weights
-    head      only the embedding head, on stored features of a pretrained backbone
-    partial   the head and the upper blocks of a pretrained backbone, on stored activations of the block below
-    finetune  a whole pretrained network
-
-`partial` and `finetune` have other values for networks with layer norm (`LAYER_NORM`).
-
-A study's own settings have priority. Those that make a recipe what it is (`FIXED`) cannot be set otherwise.
+Without a recipe, a study is tuned (`SEARCHED`). A study's own settings have priority over those of its recipe, except
+for those that make the recipe what it is (`FIXED`). `LAYER_NORM` has other values for networks with layer norm.
 """
 
 from __future__ import annotations
@@ -51,7 +42,6 @@ COMMON = {
     "search.trials": Value(6, MEASURED),
     "search.stop": STOP,
 }
-DECAYS = {"log_uniform": [1e-6, 1e-2]}
 RATES = ("learning_rate", "head_learning_rate")
 
 
@@ -59,7 +49,7 @@ def searched(*rates: list[float], source: str = MEASURED) -> Value:
     """A search of the rate (and the head's, if it has its own), the decay, and the rate of a loss's own parameters."""
     ranges = {name: {"log_uniform": interval} for name, interval in zip(RATES, rates, strict=False)}
     source += "; decay around Revisiting DML's 4e-4 and Proxy-Anchor's 1e-4; own: each loss's file"
-    return Value({**ranges, "weight_decay": DECAYS, "loss_learning_rate": "own"}, source)
+    return Value({**ranges, "weight_decay": {"log_uniform": [1e-6, 1e-2]}, "loss_learning_rate": "own"}, source)
 
 
 SEARCHED = {
@@ -134,12 +124,7 @@ LAYER_NORM: dict[str, dict[str, Value]] = {
 }
 """Of networks that have layer norm and no batch norm, such as Vision Transformers, Swin and ConvNeXt."""
 
-FIXED: dict[str, dict[str, bool]] = {
-    "scratch": {"frozen": False, "train_from": False},
-    "head": {"frozen": True, "train_from": False},
-    "partial": {"frozen": False, "train_from": True},
-    "finetune": {"frozen": False, "train_from": False},
-}
+FIXED = {name: {"frozen": name == "head", "train_from": name == "partial"} for name in RECIPES}
 """Whether a recipe's `training` has these settings."""
 MEANING = {
     "scratch": "trains the whole network",

@@ -1,7 +1,7 @@
 """The sections `search` and `resources`, and what a trial's curve says (`search.stop`).
 
-With `best`, the best step of the best tuning trial becomes the number of steps of confirmed trials, as early stopping
-does (Prechelt, "Early Stopping - But When?", 1998), but all steps are seen first, so no patience has to be chosen.
+With `best`, confirmed trials train as many steps as the best tuning trial had at its best (Prechelt, "Early Stopping -
+But When?", 1998). All steps are seen first, so no patience has to be chosen.
 """
 
 from __future__ import annotations

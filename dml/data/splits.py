@@ -9,12 +9,9 @@ A split has one row per image and the columns `index` (int64, the row in the pac
 - `final_given`, `tune_given`, where images have given labels beside verified ones: `train` for the images that train
   if classes are chosen by given labels. Such an image is in no evaluation set, whatever its verified label.
 
-A class is a fine class, or with a source's `disjoint = "coarse"` a coarse one.
-
-Of several class splits, each tests other classes: split 0 of `count` is the source's own, further ones test as many
-classes, dealt out at random; `folds` are a cross-validation over all classes. Test scores are independent as far as
-test classes are concerned; training classes overlap (Bengio and Grandvalet, JMLR 2004). Split 2 of `cub200` is called
-`cub200@2`.
+A class is a fine class, or with a source's `disjoint = "coarse"` a coarse one. Of several class splits, each tests
+other classes: split 0 of `count` is the source's own, further ones test as many classes, dealt out at random; `folds`
+are a cross-validation over all classes. Split 2 of `cub200` is called `cub200@2`.
 """
 
 from __future__ import annotations
@@ -40,17 +37,10 @@ Roles = Callable[[pd.DataFrame], np.ndarray]  # of the images of a packed index,
 
 
 def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.DataFrame:
-    """The split of a packed dataset.
+    """The split of a packed dataset by the source's `disjoint` level, and by `roles` or the source's own.
 
-    Parameters
-    ----------
-    index : the packed index. The columns `index`, `fine` and `coarse` are read here, others by the source.
-    source : its `roles` and `disjoint` decide.
-    roles : in place of the source's.
-
-    Raises
-    ------
-    ValueError : unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
+    `index`: the packed index; `index`, `fine` and `coarse` are read here, other columns by the source. Raises
+    ValueError: unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
     """
     fine, coarse = index["fine"].to_numpy(np.int64), index["coarse"].to_numpy(np.int64)
     roles = roles or source.roles

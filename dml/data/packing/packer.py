@@ -24,9 +24,9 @@ from dml import files
 from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.decoding import CorruptImage, How, as_resize
-from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes, some
+from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes
 from dml.data.packing.opening import PIXELS, SHAPE, VECTORS, all_corrupt, decoded, open_packed
-from dml.data.raw.walking import content_of
+from dml.data.raw.walking import content_of, named
 from dml.files import check_space
 from dml.protocols import Source, VectorSource
 from dml.settings import check_choice
@@ -214,19 +214,15 @@ def pack(
 
     Parameters
     ----------
-    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize` and
-        `on_corrupt` have no effect.
+    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`.
     resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
         images must share.
     on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest
-        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset (`complete`
-        is False).
+        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset.
     workers : threads; None: one per core. The result does not depend on it.
 
-    Raises
-    ------
-    DataError : corrupt images, missing files, images of several sizes without `resize`, wrong counts or content, no
-        space left; `out` contains files that `pack` did not write, or is or contains the source's own files.
+    Raises DataError: corrupt or missing images, several sizes without `resize`, wrong counts or content, no space left;
+    `out` contains files that `pack` did not write, or the source's own.
     """
     check_choice("on_corrupt", on_corrupt, ("error", "skip"))
     raw, out = Path(raw), Path(out)
@@ -253,10 +249,10 @@ def pack(
             files.write_json(folder / "origin.json", origin)
             files.write_json(folder / "manifest.json", manifest)
     skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
-    named = f": {some(skipped)}" if skipped else ""
+    examples = f": {named(skipped, 3)}" if skipped else ""
     if "lost_classes" in manifest:
         report(f"{source.name}: {manifest['lost_classes']}")
-    report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{named}")
+    report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{examples}")
     return manifest
 
 

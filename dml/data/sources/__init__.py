@@ -14,8 +14,7 @@ PACKAGE = "dml.data.sources"
 def build(name: str, **options: Any) -> Source:
     """A source by its name, such as `build("imagefolder", root="birds")`, or by a dotted path.
 
-    Raises ValueError: an unknown name or option; or a class of another package that lacks members of
-    `dml.protocols.Source`.
+    Raises ValueError: an unknown name or option, or a class that lacks members of `dml.protocols.Source`.
     """
     find(name)
     source = discovery.build(PACKAGE, name, **options)

@@ -38,8 +38,7 @@ class Mnist(FetchedSource):
     URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5
     sums 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
     2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
-
-    Handwritten digits, 28 x 28 grey. `complete`: False accepts a part of the dataset.
+    `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -136,11 +135,8 @@ class Omniglot(FetchedSource):
     background alphabets train and the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1), so
     whole alphabets are disjoint.
 
-    URLs and MD5 sums: torchvision.datasets.Omniglot.
-
-    Handwritten characters, 105 x 105 grey. `complete`: False accepts a part of the dataset. `alphabets`: how many of
-    the background alphabets train, 2 to 30, in the order of their names; the rest are unused. Raises ValueError:
-    `alphabets` is outside of 2 to 30.
+    URLs and MD5 sums: torchvision.datasets.Omniglot. `complete`: False accepts a part of the dataset. `alphabets`: how
+    many of the background alphabets train, 2 to 30, in the order of their names; the rest are unused.
     """
 
     version: ClassVar[int] = 1

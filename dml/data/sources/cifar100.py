@@ -1,14 +1,4 @@
-"""CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009).
-
-Fine is the kind, coarse the group. None of the four papers uses this dataset; the split follows MNIST's in the EPS
-paper. Half of the classes train, with their images of the training part; their images of the test part are `seen`, the
-other classes' images of the test part are `test`, all others unused. The training half is the first 50 kinds
-(`disjoint="fine"`: both halves share the groups) or the kinds of the first 10 groups (`disjoint="coarse"`). With
-`held_out="images"` all classes train, and the test part is `seen`. `given` names the labels that people gave to the
-training part: CIFAR-100N (Wei et al., "Learning with noisy labels revisited", ICLR 2022).
-
-URL and MD5 sum: torchvision.datasets.CIFAR100.
-"""
+"""CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009)."""
 
 from __future__ import annotations
 
@@ -35,10 +25,9 @@ CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
 
 
 def read_given(path: Path, verified: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
-    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`, in the training part's order.
+    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`. Raises DataError.
 
-    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `verified` labels. Raises
-    DataError.
+    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `verified` labels.
     """
     if not path.is_file():
         raise absent(path)
@@ -92,14 +81,18 @@ COUNTS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
 
 
 class Cifar100(SourceDefaults):
-    """Small photographs, 32 x 32 RGB.
+    """CIFAR-100: small photographs, 32 x 32 RGB. Fine is the kind, coarse the group.
+
+    None of the four papers uses it; the split follows MNIST's in the EPS paper. Half of the classes train, with their
+    images of the training part; their images of the test part are `seen`, the other classes' images of the test part
+    are `test`, all others unused. URL and MD5 sum: torchvision.datasets.CIFAR100.
 
     Parameters
     ----------
-    disjoint : the level whose classes are split in halves, `fine` or `coarse`.
+    disjoint : `fine`: the first 50 kinds train, so both halves share the groups; `coarse`: the first 10 groups.
     complete : False accepts a part of the dataset.
-    held_out : `classes` or `images`: what is not trained on.
-    given : a CSV of labels as given; None: there are none.
+    held_out : `classes`; or `images`: all classes train, and the test part is `seen`.
+    given : a CSV of labels that people gave to the training part, as CIFAR-100N (Wei et al., ICLR 2022); None: none.
     """
 
     version: ClassVar[int] = 1
@@ -163,7 +156,7 @@ class Cifar100(SourceDefaults):
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, seen, test and unused (see the module)."""
+        """train, seen, test and unused."""
         half = 50 if self.disjoint == "fine" else 10
         return by_part(index, (index[self.disjoint].to_numpy() >= half) & (self._held_out == "classes"))
 

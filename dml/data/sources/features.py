@@ -87,10 +87,7 @@ class Features(SourceDefaults):
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is rewritten."""
-        digest = hashlib.sha256()
-        digest.update(state_of(self._vectors).encode())
-        digest.update(state_of(self._table).encode())
-        return digest.hexdigest()
+        return hashlib.sha256((state_of(self._vectors) + state_of(self._table)).encode()).hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of labels, in the order of the table. A pixel stands for the image that there is not."""

@@ -34,9 +34,8 @@ class Market1501(FetchedSource):
     `unused`. Fine is the person's number, and `camera` counts from 0. The evaluation skips gallery images of the
     query's person by the query's camera.
 
-    MD5: public loaders. The authors offer the archive on file hosts without a direct download.
-
-    Persons, 128 x 64 RGB. `complete`: False accepts a part of the dataset.
+    MD5: public loaders. The authors offer the archive on file hosts without a direct download. `complete`: False
+    accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -128,10 +127,7 @@ class Cuhk03(SourceDefaults):
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
     def for_seed(self, seed: int) -> Cuhk03:
-        """The source whose `roles` are those of the test set that a seed selects, if `split` is `seed`.
-
-        Raises ValueError: there is no such test set.
-        """
+        """The source whose `roles` are those of the test set that a seed selects. Raises ValueError: there is none."""
         chosen = Cuhk03(**self.options)
         if self.seeds is not None:
             if seed not in self.seeds:
