@@ -6,7 +6,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from dml.losses import geodesic
-from papers.loop.theory import box_search, loop_toy, class_membership, pair_steps, random_arcs, segments
+from papers.loop.theory import box_search, class_membership, loop_toy, pair_steps, random_arcs, segments
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import gain as arc_gain
 from papers.loop.theory import printed_formulas as arc_printed
