@@ -147,9 +147,9 @@ def run_audit(
     vectors = representations(study, images, store / "features", report)
     trained = None
     if section.trained is not False:
-        from dml.audit.training import TrainedVectors, over_ray
+        from dml.audit.training import TrainedVectors, on_ray
 
-        run = over_ray(study.resources)
+        run = on_ray(study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     report(f"audit {study.name}: judging {len(images.labels)} labels")
     result = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)

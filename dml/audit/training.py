@@ -105,7 +105,7 @@ def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
         yield
 
 
-def over_ray(resources: ResourcesSection) -> Run:
+def on_ray(resources: ResourcesSection) -> Run:
     """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process."""
 
     def run(works: Sequence[FoldTraining]) -> Iterator[None]:
