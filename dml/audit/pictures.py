@@ -81,8 +81,7 @@ def suspects(
     Parameters
     ----------
     vectors : floats (n, D), of which neighbours are the nearest.
-    name : a row -> what the image is called.
-    answers : a row -> right, wrong or unsure.
+    name, answers : what an image is called by its row; right, wrong or unsure by its row.
     folds : int64 (n,), the fold of each image, if there are vectors for each fold. They were learned and map the images
         of a class to nearly one point, so that none is called a near-duplicate.
     """

@@ -1,16 +1,12 @@
 """How many labels are wrong: a first guess from out-of-sample probabilities alone.
 
-`sure` : the rate of wrong labels among images that the classifier can be sure of. With the scale b of the logits, an
-    image's largest probability m = max softmax(b logits) is the chance that the prediction is right, and the given
-    label agrees with it with the chance (1 - sure) m; both are fitted. Too low if hard images are mislabelled more.
-`joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). Too high: it takes the
-    representation's own errors for noise.
+`sure` : the rate among images that the classifier can be sure of. An image's largest probability m = max softmax(b
+    logits) is the chance that the prediction is right, and the given label agrees with it with the chance (1 - sure) m;
+    b and sure are fitted. Too low if hard images are mislabelled more.
+`joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). Too high: the representation's
+    errors count as noise.
 `spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), which is the noise
-    rate if wrong labels are spread evenly over the other classes. `spread / sure` tells how evenly they are.
-
-For evenly spread noise `sure` is the guess, otherwise it is between `sure` and `joint`: only a person can tell a hard
-image from a wrong label. `all_right` is the p of the likelihood-ratio test of `sure` = 0, `apart` the mean of m, and
-`explained` the share of log K by which the probabilities beat guessing: they say how far the guess can be trusted.
+    rate if wrong labels are spread evenly: then `sure` is the guess, otherwise it is between `sure` and `joint`.
 """
 
 from __future__ import annotations
@@ -44,8 +40,8 @@ class Rate:
     spread: float
     evenness: float  # 0: wrong labels go to similar classes; 1: evenly to all
     apart: float = 1.0  # share of the images whose class the classifier can tell
-    all_right: float = 0.0  # p-value of "all labels are right"
-    explained: float = 1.0  # share of log K
+    all_right: float = 0.0  # p-value of "all labels are right", the likelihood-ratio test of `sure` = 0
+    explained: float = 1.0  # share of log K by which the probabilities beat guessing
 
     @property
     def assumption(self) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def run_audit(
     if section.trained is not False:
         from dml.audit.training import TrainedVectors, on_ray
 
-        run = on_ray(study.resources)
+        run = partial(on_ray, study.resources)
         trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     report(f"audit {study.name}: judging {len(images.labels)} labels")
     result = audit.audit(vectors if trained is None else {**vectors, TRAINED: trained}, images.labels)

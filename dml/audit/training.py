@@ -11,6 +11,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,18 +62,13 @@ class FoldTraining:
             with files.locked(self.folder / "lock"):
                 if not self.embeddings.is_file():
                     spec = spec_json.load(self.spec)
-                    self._train(spec)
+                    trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
+                    with closing(trainer):
+                        while not trainer.finished:
+                            trainer.advance()
                     self._embed(spec)
         finally:
             torch.set_num_threads(before)
-
-    def _train(self, spec: TrialSpec) -> None:
-        trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
-        try:
-            while not trainer.finished:
-                trainer.advance()
-        finally:
-            trainer.close()
 
     def _embed(self, spec: TrialSpec) -> None:
         """Save the embeddings of all labelled images, and delete the network."""
@@ -105,18 +101,14 @@ def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
         yield
 
 
-def on_ray(resources: ResourcesSection) -> Run:
-    """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process."""
-
-    def run(works: Sequence[FoldTraining]) -> Iterator[None]:
-        alone = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
-        if len(works) < 2 or (alone and cluster.address() is None):
-            yield from in_process(works)
-            return
-        for ended in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
-            yield from ended
-
-    return run
+def on_ray(resources: ResourcesSection, works: Sequence[FoldTraining]) -> Iterator[None]:
+    """Train networks on Ray's workers, with a trial's resources each; a single one in this process."""
+    sequential = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
+    if len(works) < 2 or (sequential and cluster.address() is None):
+        yield from in_process(works)
+        return
+    for ended in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
+        yield from ended
 
 
 PARTS = 20  # of a training, after each of which a checkpoint may be due

@@ -1,9 +1,7 @@
 """A person's images or vectors without a project: names, labels, and features that are computed once.
 
-    ~/.cache/dml/features/<id>/    as in a project's store, whose stages take them from here
-    ~/.cache/dml/seen/<id>/        what a folder or table contained; its pixels are deleted once there are features
-
-`dml.files.cache` says where. Deleting it costs time only.
+`features/<id>/` in `dml.files.cache` is as in a project's store, whose stages take features from here; `seen/<id>/` is
+what a folder or table contained. Deleting them costs time only.
 """
 
 from __future__ import annotations
@@ -158,10 +156,7 @@ def collect(
 def source_of(
     place: Path, labels: Path | None = None, root: Path | None = None, columns: Mapping[str, str] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """The source that reads a place, `imagefolder` or `features`, and its settings; of vectors without labels no table.
-
-    Parameters as of `collect`. Raises typer.BadParameter for options that do not fit the place.
-    """
+    """The source that reads a place, `imagefolder` or `features`, and its settings. Parameters as of `collect`."""
     for path in (place, *([root] if root else []), *([labels] if labels else [])):
         raw.check_text(path.resolve())
     columns = dict(columns or {})

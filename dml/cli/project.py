@@ -70,10 +70,7 @@ class Project:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the lock of those that change params.yaml until their run ends. Waits, and says so, if another has it.
-
-        The stages read params.yaml until the end, so another list of studies in it would change a run that goes on.
-        """
+        """Hold the lock of those that change params.yaml, which the stages of a run read until the end."""
         from dml.files import locked
 
         def say() -> None:

@@ -98,10 +98,7 @@ def in_time(
     places: tuple[Path, Path, Path],
     seconds: float = 3.0,
 ) -> tuple[Proposal, Estimate]:
-    """A proposal with as many steps as fit into `GOAL`, and what its study costs.
-
-    `places` are a study's data, the store and the results, for `estimate`.
-    """
+    """A proposal with as many steps as fit into `GOAL`, and its study's cost; `places` are as of `estimate`."""
 
     def cost(settings: Proposal) -> Estimate:
         study = study_from(yaml.safe_load(study_text(name, options, survey, settings, facts)), name)
