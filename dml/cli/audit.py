@@ -81,22 +81,22 @@ def written(project: Project, study: str) -> list[str]:
     from dml.files import read_json, write_text
     from dml.own_files import replaced
 
-    done, places = project.root / "audit" / study, []
+    done, labels = project.root / "audit" / study, []
     with replaced(project.root / LABELS / study) as fresh:
         for path in (done / "labels" / f"{name}.csv" for name in sorted(CHOICES)):
             if path.is_file():
-                places.append(LABELS / study / path.name)
+                labels.append(LABELS / study / path.name)
                 write_text(fresh / path.name, path.read_text(encoding="utf-8"))
     summary = read_json(done / "summary.json")
     file = project.file(study + SUFFIX)
-    text = comparing(load_study(project.file(study), parts=False), summary["dataset"], places)
-    kept = file.is_file() and is_edited(file.read_text(encoding="utf-8"))
-    if not kept:
+    text = comparing(load_study(project.file(study), parts=False), summary["dataset"], labels)
+    edited = file.is_file() and is_edited(file.read_text(encoding="utf-8"))
+    if not edited:
         write_text(file, text)
     shown = [
         f"The suspects, and images to look at: {(done / 'index.html').resolve().as_uri()}",
-        f"Labels to train with: {', '.join(place.as_posix() for place in places)}",
-        f"Compare them:         dml run {file.stem}" + (" (your own file, left as it is)" if kept else ""),
+        f"Labels to train with: {', '.join(path.as_posix() for path in labels)}",
+        f"Compare them:         dml run {file.stem}" + " (your own file, left as it is)" * edited,
     ]
     if summary["review"] is None:
         shown.append(f"After a review:       dml audit {study} --review review.csv")

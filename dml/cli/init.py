@@ -45,7 +45,11 @@ def init(
             raise ValueError(f"{root} {where}: its studies are in {Project(above).studies}; dml --help lists commands")
     names = {path: path.relative_to(TEMPLATE).as_posix() for path in sorted(TEMPLATE.rglob("*")) if path.is_file()}
     texts = {NAMES.get(name, name): path.read_text(encoding="utf-8") for path, name in names.items()}
-    texts[".gitignore"] = _gitignore(root / ".gitignore", texts[".gitignore"])
+    gitignore = root / ".gitignore"
+    present = gitignore.read_text(encoding="utf-8") if gitignore.is_file() else None
+    lacking = [line for line in texts[".gitignore"].splitlines() if line not in (present or "").splitlines()]
+    if present is not None:
+        texts[".gitignore"] = "\n".join([present.rstrip("\n"), *lacking, ""]) if lacking else present
     git = any((above / ".git").exists() for above in (root, *root.parents))
     if not (root / ".dvc").exists():
         texts |= {".dvc/config": DVC + ("" if git else NO_GIT), ".dvc/.gitignore": DVC_IGNORED}
@@ -53,7 +57,7 @@ def init(
         del texts[".dvcignore"]
     existing = sorted(name for name in texts if (root / name).exists() and name != ".gitignore")
     _refuse(root, "overwrite files", existing)
-    _refuse(root, "write to, and hide from git, what is", _hidden(root, texts[".gitignore"]))
+    _refuse(root, "write to, and hide from git, what is", _hidden(root, lacking))
 
     from dml.files import check_writable, write_text
     from dml.own_files import check
@@ -78,18 +82,8 @@ def _refuse(root: Path, what: str, names: list[str]) -> None:
         )
 
 
-def _hidden(root: Path, gitignore: str) -> list[str]:
-    """What exists, is not empty, and is ignored by the lines that the folder's own .gitignore lacks."""
-    present = (root / ".gitignore").read_text(encoding="utf-8").splitlines() if (root / ".gitignore").is_file() else []
-    added = [line for line in gitignore.splitlines() if line not in present and line.startswith(("/", "mlflow"))]
-    ignored = {path for line in added for path in root.glob(line.strip("/"))}
+def _hidden(root: Path, lines: list[str]) -> list[str]:
+    """What exists, is not empty, and is ignored by lines that are added to .gitignore."""
+    patterns = [line.strip("/") for line in lines if line.startswith(("/", "mlflow"))]
+    ignored = {path for pattern in patterns for path in root.glob(pattern)}
     return sorted(path.relative_to(root).as_posix() for path in ignored if not path.is_dir() or any(path.iterdir()))
-
-
-def _gitignore(path: Path, text: str) -> str:
-    """A project's .gitignore: one that exists stays as it is, with the lines that it lacks added."""
-    if not path.is_file():
-        return text
-    present = path.read_text(encoding="utf-8")
-    lacking = [line for line in text.splitlines() if line not in present.splitlines()]
-    return "\n".join([present.rstrip("\n"), *lacking, ""]) if lacking else present

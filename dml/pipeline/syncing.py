@@ -33,24 +33,22 @@ class Place:
     def of(cls, study: str) -> Place:
         """That of a study of the project in the working directory."""
         file, page = STUDIES / f"{study}.yaml", REPORT / "studies" / f"{study}.html"
-        places = (file, Path("data", study), STORE, RESULTS / study, AUDIT / study, page)
-        return cls(*map(str, places))
+        return cls(*map(str, (file, Path("data", study), STORE, RESULTS / study, AUDIT / study, page)))
 
 
 def tracks() -> bool:
     """Whether MLflow is kept up to date: not where it is not installed, nor with `DML_TRACKING=off`."""
-    wanted = os.environ.get("DML_TRACKING", "on")
-    if wanted not in ("on", "off"):
-        raise ValueError(f"DML_TRACKING: expected on or off, got {wanted!r}")
-    return wanted == "on" and installed("mlflow")
+    setting = os.environ.get("DML_TRACKING", "on")
+    if setting not in ("on", "off"):
+        raise ValueError(f"DML_TRACKING: expected on or off, got {setting!r}")
+    return setting == "on" and installed("mlflow")
 
 
 @contextmanager
 def syncing(place: Place, seconds: float = SECONDS) -> Iterator[None]:
-    """Sync MLflow every so many seconds while a block runs, and once when it ended.
+    """Sync MLflow every so many seconds while a block runs, and once when it ended, if the project `tracks`.
 
-    That last sync tries again for 30 seconds, or as long as the variable `DML_TRACKING_PATIENCE` says, if the server
-    does not answer. Ctrl-C gives it up. Nothing happens unless the project `tracks`.
+    That last sync tries again for 30 seconds, or `DML_TRACKING_PATIENCE`, if the server does not answer.
     """
     if not tracks():
         yield

@@ -1,7 +1,4 @@
-"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs a stage again when its code changes.
-
-To run a stage again is cheap: finished downloads, packed images and trials stay.
-"""
+"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs a stage again when its code changes."""
 
 from __future__ import annotations
 
@@ -34,14 +31,12 @@ def run(root: Path = Path()) -> None:
 def digests(stage: str, root: Path = Path()) -> dict[str, str]:
     """A digest of each file that a stage runs, by its path: `dml/...`, or that of a file in the project's folder."""
     modules = files_of(stage)
-    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in modules}
     of_papers = (root / PAPERS).rglob("*") if THEORY in modules else ()
-    files |= {
-        path.relative_to(root).as_posix(): path
-        for path in (*project_modules(root), *of_papers)
-        if path.is_file() and path.suffix not in NOT_READ
-    }
-    return {name: _digest(path) for name, path in files.items()}
+    others = [*project_modules(root), *of_papers]
+    digests = {f"dml/{path.relative_to(PACKAGE).as_posix()}": _digest(path) for path in modules}
+    for path in (path for path in others if path.is_file() and path.suffix not in NOT_READ):
+        digests[path.relative_to(root).as_posix()] = _digest(path)
+    return digests
 
 
 def project_modules(root: Path) -> Iterator[Path]:
