@@ -161,12 +161,10 @@ def search(
             gallery, searched = embed_files(trained, image_files([folder]), skip_corrupt), embed_files(trained, queries)
         else:
             gallery = embed_rows(trained, folder)
-            each = [
-                embed_rows(trained, Path(text)) if Path(text).exists() else gallery.row(text) for text in places[2:]
-            ]
-            searched = Embedded(
-                [name for one in each for name in one.paths], np.concatenate([one.vectors for one in each])
-            )
+            texts = places[2:]
+            each = [embed_rows(trained, Path(text)) if Path(text).exists() else gallery.row(text) for text in texts]
+            names = [name for rows in each for name in rows.paths]
+            searched = Embedded(names, np.concatenate([rows.vectors for rows in each]))
         model = f"the model {model}"
     matches = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), matches, pictures))

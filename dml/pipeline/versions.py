@@ -1,4 +1,4 @@
-"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs a stage again when its code changes."""
+"""Stage `versions`: a digest of each file that a stage imports, so that DVC runs it again when its code changes."""
 
 from __future__ import annotations
 
