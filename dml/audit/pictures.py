@@ -161,7 +161,6 @@ def encode(pixels: np.ndarray, side: int) -> str:
 
 
 def _load(images: Images, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each image, checked."""
     for start in range(0, len(rows), LOADED):
         part = rows[start : start + LOADED]
         pixels = np.asarray(images(part))

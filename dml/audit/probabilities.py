@@ -242,7 +242,6 @@ class Representation:
         return fit(self._turn(fold), train, self._codes, self._classes, self.l2)
 
     def _sample(self, held: np.ndarray) -> np.ndarray:
-        """Some of the rows, evenly spaced."""
         count = max(1, min(SAMPLE, SAMPLE_NUMBERS // self._classes, len(held)))
         return held[np.arange(count) * len(held) // count]
 

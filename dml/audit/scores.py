@@ -171,16 +171,14 @@ def _unsuspected(first: OutOfSample, codes: np.ndarray) -> np.ndarray:
 
 
 def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
-    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
-        raise ValueError(f"audit: folds: expected a whole number, at least 2, got {folds!r}")
-    if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
-        raise ValueError(f"audit: neighbours: expected a whole number, at least 1, got {neighbours!r}")
+    for name, value, least in (("folds", folds, 2), ("neighbours", neighbours, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"audit: {name}: expected a whole number, at least {least}, got {value!r}")
     if not 0 < duplicates <= 1:
         raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
 
 
 def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray) -> Representation:
-    """A representation by its name; one that is learned, from the labels of the kept images."""
     if name in data.vectors:
         return Representation(data.vectors[name], data.classes.codes, dealt)
     vectors = learned(name, data.learners[name], observed_labels(data.classes.codes, dealt, kept))

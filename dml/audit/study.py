@@ -196,7 +196,6 @@ def representations(
 
 
 def _joined(views: Sequence[np.ndarray]) -> np.ndarray:
-    """The vectors float32 (n, D) of a single view as they are, or those of all views joined."""
     return views[0] if len(views) == 1 else evaluation.joined([torch.from_numpy(view) for view in views]).numpy()
 
 

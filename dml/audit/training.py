@@ -166,7 +166,6 @@ class TrainedVectors:
         return list(self.vectors)
 
     def _prepared(self, observed: np.ndarray) -> FoldTraining:
-        """A training on these labels, with its data written."""
         spec = self._spec
         labelled = (self.digest.encode(), self._images.rows.tobytes(), observed.tobytes())
         folder = self._folder / hashlib.sha256(b"".join(labelled)).hexdigest()[:DIGITS]

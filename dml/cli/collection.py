@@ -291,7 +291,6 @@ def _seconds_each(backbone: str) -> float:
 
 
 def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:
-    """float32 (n, V, D) of files."""
     return free.features_of(paths, name, side=SIDE if name == PIXELS else how, views=views)[Layers.last]
 
 

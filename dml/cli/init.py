@@ -74,7 +74,6 @@ def init(
 
 
 def _refuse(root: Path, what: str, names: list[str]) -> None:
-    """Raise a ValueError if there are such files."""
     if names:
         raise ValueError(
             f"nothing was written, since a project would {what} in {root}: {', '.join(names)}. Move them away, or "

@@ -44,7 +44,7 @@ SECONDS = 3.0  # to wait for an answer
 
 
 class Finding(NamedTuple):
-    """What one check found."""
+    """The result of one check."""
 
     name: str
     ok: bool

@@ -113,7 +113,6 @@ def in_time(
 
 
 def _recipe(survey: Survey, gpu: bool) -> tuple[str, str]:
-    """The recipe for the images and the machine, and why."""
     if survey.vectors is not None:
         return "head", "recipe head: a linear map of the vectors, as long as they are; a shorter one finds less"
     if gpu:

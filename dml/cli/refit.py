@@ -91,7 +91,6 @@ def refit(
 
 
 def _pack(project: Project, study: str, dataset: str) -> None:
-    """Download and pack the study's images, unless that was done."""
     from dml.files import read_json
 
     if dataset not in (read_json(project.data(study) / "pack.json") or {}):
@@ -111,7 +110,6 @@ def _register(project: Project, study: str, name: str) -> int:
 
 
 def _shown(name: str) -> Callable[[int, int], None]:
-    """Shows training steps on stderr, a line every few seconds."""
     from dml.data.packing import ProgressLine
 
     line: ProgressLine | None = None

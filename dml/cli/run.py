@@ -53,21 +53,15 @@ def run(
             raise
     report = project.root / "report" / "index.html"
     print(f"\nThe report: {report.resolve().as_uri()}\nThe runs:   dml ui   (MLflow)", flush=True)
-    for name in names:
-        _print_verdict(project, name)
-    lost = [name for name in names if not _print_failures(project, name)]
-    if lost:
-        raise typer.Exit(1)
-
-
-def _print_verdict(project: Project, study: str) -> None:
-    """Print what the study comes to, as its page does, and the command for the model."""
     from dml.cli.recommend import load_results
     from dml.report.recommendation import outcome_of
 
-    outcome = outcome_of(load_results(project, study))
-    if outcome is not None:
-        print(f"\n{study}: {outcome.text}\nAs a model: {outcome.command}", flush=True)
+    for name in names:
+        if (outcome := outcome_of(load_results(project, name))) is not None:
+            print(f"\n{name}: {outcome.text}\nAs a model: {outcome.command}", flush=True)
+    lost = [name for name in names if not _print_failures(project, name)]
+    if lost:
+        raise typer.Exit(1)
 
 
 def _print_failures(project: Project, study: str) -> bool:

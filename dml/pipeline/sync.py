@@ -87,7 +87,6 @@ def _written(path: Path) -> float:
 
 
 def _state(store: Path, study: str) -> str:
-    """The state of a sweep that has not written its results."""
     status = read_json(store / "sweeps" / f"{study}.json") or {}
     state = str(status.get("state", "interrupted"))
     if state not in ("starting", "running"):

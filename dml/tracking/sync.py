@@ -199,7 +199,6 @@ class _Writer:
         return ""
 
     def _log_model(self, model: Model, stored: Stored) -> None:
-        """Log and register a run's model, unless MLflow has it."""
         run_id, tags = stored.info.run_id, stored.data.tags
         uri = tags.get("dml.model", "")
         if not uri or tags.get("dml.model_key") != model.key:
@@ -216,7 +215,6 @@ class _Writer:
 
 
 def _digest(run: Run, tags: Mapping[str, str], params: Mapping[str, str], files: Mapping[str, bytes]) -> str:
-    """Of everything that a run should have."""
     content = [run.name, run.status, run.seconds, tags, params, run.metrics, run.curve]
     content += [{name: hashlib.sha256(data).hexdigest() for name, data in files.items()}, run.model]
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()[:16]
