@@ -166,7 +166,9 @@ def _check_taken(study: Study, cells: list[Cell]) -> None:
 
 
 def _check_miner(study: Study, cells: list[Cell]) -> None:
-    sections = {repr(grid.of("miner", cell.grid_point)): study.miner_of(cell) for cell in cells}
+    sections = {
+        repr(grid.of("miner", cell.grid_point)): grid.miner_with(study.miner, cell.grid_point) for cell in cells
+    }
     pairs = dict.fromkeys((c.positives, c.negatives) for c in cells if c.positives)
     for miner in sections.values():
         for positives, negatives in pairs:

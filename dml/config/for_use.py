@@ -181,23 +181,20 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
         raise ValueError(f"{matching[0].loss.name!r} is a closed form, which trains no network: choose another loss")
     cell = trained[next(iter(for_use(trained)), [0])[0]]
     training = study.training_of(cell)
-    if study.dataset(dataset).passes_on is not None:
-        raise ValueError(f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it")
-    if training.frozen:
-        raise ValueError(
-            f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
-            "remove it, or choose a cell without training.frozen"
-        )
-    if training.train_from is not None:
-        raise ValueError(
-            f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
-            "choose a cell without training.train_from"
-        )
-    if training.init_from is not None:
-        raise ValueError(
-            "training.init_from gives weights that may come from the audited labels, so no label would be held out: "
-            "remove it, or give weights to the backbone (its settings)"
-        )
+    problems = {
+        f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it": (
+            study.dataset(dataset).passes_on is not None
+        ),
+        f"the cell {cell.name} trains only a head on frozen features, which are a representation already: remove it, "
+        "or choose a cell without training.frozen": training.frozen,
+        f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: choose a "
+        "cell without training.train_from": training.train_from is not None,
+        "training.init_from gives weights that may come from the audited labels, so no label would be held out: remove "
+        "it, or give weights to the backbone (its settings)": training.init_from is not None,
+    }
+    for problem, occurs in problems.items():
+        if occurs:
+            raise ValueError(problem)
     return cell
 
 

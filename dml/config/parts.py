@@ -43,7 +43,7 @@ class LossSection(StudySection):
         return self._uses_tuples
 
     @checked_parts(lambda section: discovery.check_name("dml.losses", section.name))
-    def _check(self) -> LossSection:
+    def _check(self) -> None:
         part = discovery.find("dml.losses", self.name)
         label = f"loss {self.name!r}"
         discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
@@ -57,7 +57,6 @@ class LossSection(StudySection):
         self._uses_tuples = self.check(normalize=True)
         if not self._uses_tuples and (self.positives or self.negatives):
             raise ValueError(f"{label} ignores tuples, so it cannot be paired with positives or negatives: remove them")
-        return self
 
     def check(self, normalize: bool) -> bool:
         """Construct the loss at the ends of each searched setting; return whether it uses tuples."""
@@ -119,7 +118,7 @@ class FilterSection(StudySection):
         return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
     @checked_parts(lambda section: discovery.check_name("dml.filters", section.name))
-    def _check(self) -> FilterSection:
+    def _check(self) -> None:
         part = discovery.find("dml.filters", self.name)
         label = f"filter {self.name!r}"
         discovery.check_settings(part, self.settings, label)
@@ -131,7 +130,6 @@ class FilterSection(StudySection):
             dml.filters.build_for(self.name, {**discovery.accepted(part, {"rate": 0.0}), **fixed}, **SAMPLE)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{label}: {error}") from error
-        return self
 
     def part(self) -> Part | None:
         """The filter; None if every sample takes part."""
@@ -165,12 +163,11 @@ class MinerSection(StudySection):
     )
 
     @checked_parts(lambda section: None)
-    def _check(self) -> MinerSection:
+    def _check(self) -> None:
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
-            return self
+            return
         choices = dml.miners.known_settings()
         for key in self.settings:
             if key not in choices:
                 raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(choices))}")
-        return self

@@ -39,14 +39,12 @@ def check_metrics(names: Iterable[str]) -> None:
             raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, spelt)}")
 
 
-def checked_parts(check_names: Callable[[Any], None]) -> Callable[[Callable[[Any], Any]], Any]:
+def checked_parts(check_names: Callable[[Any], None]) -> Callable[[Callable[[Any], None]], Any]:
     """A validator of a section that imports parts: with `NAMES_ONLY` only the names of its parts are checked."""
 
-    def decorate(check: Callable[[Any], Any]) -> Any:
+    def decorate(check: Callable[[Any], None]) -> Any:
         def validate(self: Any) -> Any:
-            if not NAMES_ONLY.get():
-                return check(self)
-            check_names(self)
+            (check_names if NAMES_ONLY.get() else check)(self)
             return self
 
         return model_validator(mode="after")(validate)

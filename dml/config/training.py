@@ -97,7 +97,7 @@ class TrainingSection(TrainingSettings):
     init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
 
     @checked_parts(_check_names)
-    def _check(self) -> TrainingSection:
+    def _check(self) -> None:
         dml.models.check_settings(self.backbone, self.backbone_settings)
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
@@ -124,7 +124,6 @@ class TrainingSection(TrainingSettings):
                     raise ValueError(f"search: {key}: {problem}, got {value!r}") from None
                 if isinstance(value, str) and not isinstance(read, str):  # 1e-3 is text to YAML
                     raise ValueError(f"search: {key}: expected a number, got the text {value!r}: write {read!r}")
-        return self
 
     def _check_head(self) -> None:
         """Reject settings of a head that contradict each other."""

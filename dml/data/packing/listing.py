@@ -30,9 +30,6 @@ CHUNK = 32  # items
 def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -> Iterator[Done]:
     """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory."""
     items = iter(items)
-    if workers == 1:
-        yield from map(work, items)
-        return
     waiting: deque[Future[list[Done]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:

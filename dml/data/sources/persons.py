@@ -122,7 +122,7 @@ class Cuhk03(SourceDefaults):
             raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
         self.options: Mapping[str, Any] = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
-        self.seeds = range(SPLITS) if split == "seed" else None
+        self.seeds: Sequence[int] | None = range(SPLITS) if split == "seed" else None
         self._held_out = 0 if split == "seed" else int(split)  # the test set by which `roles` are given
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
