@@ -229,12 +229,12 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
             )
         for cell in {repr(cell.grid_point): cell for cell in cells}.values():
             training = grid.changed(study.training, grid.of("training", cell.grid_point))  # as stated
-            chosen = {*stated, *grid.of("training", cell.grid_point)}
-            other = "backbone" in chosen and training.backbone != dataset.passes_on and only_vectors
-            if other or ("frozen" in chosen and not training.frozen):
-                given = f"backbone {training.backbone!r}" if other else "frozen: false"
+            stated_keys = {*stated, *grid.of("training", cell.grid_point)}
+            other = "backbone" in stated_keys and training.backbone != dataset.passes_on and only_vectors
+            if other or ("frozen" in stated_keys and not training.frozen):
+                setting = f"backbone {training.backbone!r}" if other else "frozen: false"
                 raise LocatedError(
-                    f"source {dataset.name!r} has vectors, on which only a head is trained: remove {given} from "
+                    f"source {dataset.name!r} has vectors, on which only a head is trained: remove {setting} from "
                     f"training, or name {dataset.passes_on!r}",
                     *("datasets", index),
                 )

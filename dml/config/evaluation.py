@@ -27,10 +27,10 @@ class EvaluationSection(EvaluationSettings):
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
-        given = dict(vars(self))
+        values = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False}
-        return EvaluationSpec(**given)
+            values |= {"sets": ("validation",), "keep_embeddings": False}
+        return EvaluationSpec(**values)
 
 
 class ReferenceSection(StudySection):

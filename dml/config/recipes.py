@@ -196,15 +196,15 @@ def _replaced(key: str, stated: Mapping[str, Any]) -> bool:
 
 
 def _check(name: str, training: Mapping[str, Any]) -> None:
-    for setting, wanted in FIXED[name].items():
-        given = training.get(setting)
-        if wanted and setting == "train_from" and not given:
+    for setting, required in FIXED[name].items():
+        stated = training.get(setting)
+        if required and setting == "train_from" and not stated:
             raise ValueError(
                 "recipe: partial needs the first block that is trained: expected training: {train_from: ...}"
             )
-        if given is not None and bool(given) != wanted:
-            fitting = [other for other in RECIPES if FIXED[other][setting] == bool(given)]
+        if stated is not None and bool(stated) != required:
+            fitting = [other for other in RECIPES if FIXED[other][setting] == bool(stated)]
             raise ValueError(
-                f"recipe: {name} {MEANING[name]}, but training.{setting} is {given!r}: remove one. "
+                f"recipe: {name} {MEANING[name]}, but training.{setting} is {stated!r}: remove one. "
                 f"Choices of recipe: {', '.join(fitting)}"
             )

@@ -76,14 +76,14 @@ def _space(value: Any) -> Space | Own:
         raise ValueError(
             f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}, or own (the part's)"
         )
-    (kind, given), *_ = value.items()
-    if not isinstance(given, list) or not given:
-        raise ValueError(f"{kind}: expected a list, got {given!r}")
+    (kind, values), *_ = value.items()
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"{kind}: expected a list, got {values!r}")
     if kind == "choice":
-        return Choice(tuple(given))
-    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(given) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
-        raise ValueError(f"{kind}: expected [low, high] with low < high, got {given!r}")
+        return Choice(tuple(values))
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(values) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError(f"{kind}: expected [low, high] with low < high, got {values!r}")
     if kind == "log_uniform" and numbers[0] <= 0:
         raise ValueError(f"log_uniform: expected low above 0, got {numbers[0]!r}")
     low, high = map(float, numbers)

@@ -161,8 +161,8 @@ class TrainingSection(TrainingSettings):
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""
-        given = {field.name: getattr(self, field.name) for field in fields(TrainingSettings)}
+        values = {field.name: getattr(self, field.name) for field in fields(TrainingSettings)}
         below = self.train_from is not None
-        given["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
-        given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
-        return TrainingSpec(**{**given, **changes})
+        values["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
+        values["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
+        return TrainingSpec(**{**values, **changes})

@@ -123,8 +123,8 @@ def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | Non
         windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
         crops = windows[torch.arange(len(images), device=images.device), :, top, left]
         return torch.where(mirrored.view(-1, 1, 1, 1), crops.flip(-1), crops)
-    places = zip(images, top.tolist(), left.tolist(), mirrored.tolist(), strict=True)
-    views = [(image.narrow(1, y, size).narrow(2, x, size), mirror) for image, y, x, mirror in places]
+    corners = zip(images, top.tolist(), left.tolist(), mirrored.tolist(), strict=True)
+    views = [(image.narrow(1, y, size).narrow(2, x, size), mirror) for image, y, x, mirror in corners]
     return [view.flip(2) if mirror else view for view, mirror in views]
 
 

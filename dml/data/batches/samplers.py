@@ -74,11 +74,11 @@ class ClassBatches(Counted):
 
     def __next__(self) -> np.ndarray:
         """int64 (P * M,) positions into the labels, class by class."""
-        epoch, place = divmod(self._batch, self.epoch_length)
+        epoch, position = divmod(self._batch, self.epoch_length)
         if epoch != self._epoch:
             self._order = self.order(self.generator(CLASSES, 0, epoch))
             self._epoch = epoch
-        first = place * self._classes
+        first = position * self._classes
         batch = np.empty((self._classes, self._per_class), dtype=np.int64)
         for row, at in enumerate(range(first, first + self._classes)):
             if at < len(self._order):
@@ -165,12 +165,12 @@ class Random(Counted):
 
     def __next__(self) -> np.ndarray:
         """int64 (P * M,) positions into the labels."""
-        epoch, place = divmod(self._batch, -(-len(self._positions) // self._size))
+        epoch, position = divmod(self._batch, -(-len(self._positions) // self._size))
         if epoch != self._epoch:
             self._order = self.generator(SAMPLES, 0, epoch).permutation(self._positions)
             self._epoch = epoch
         self._batch += 1
-        return self._order.take(range(place * self._size, (place + 1) * self._size), mode="wrap")
+        return self._order.take(range(position * self._size, (position + 1) * self._size), mode="wrap")
 
 
 class Hierarchical(ClassBatches):

@@ -132,9 +132,9 @@ def check_counts(source: Source, index: pd.DataFrame) -> None:
         return
     roles = source.roles(index)
     for role, numbers in source.counts.items():
-        chosen = index if role == "all" else index[roles == role]
+        of_role = index if role == "all" else index[roles == role]
         for what, number in numbers.items():
-            got = len(chosen) if what == "images" else chosen[what].nunique()
+            got = len(of_role) if what == "images" else of_role[what].nunique()
             if got != number:
                 kind = what if what == "images" else f"{what} classes"
                 raise DataError(

@@ -56,20 +56,20 @@ class Columns:
         return (row[self.image] for row in images)
 
 
-def choose(parts: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
+def choose(parts: Mapping[str, Any], stated: Mapping[str, str | None], where: str) -> Columns:
     """The columns that a study names, else those whose type or name is that of images or labels. Raises DataError."""
     import datasets
 
     features = next(iter(parts.values())).features
-    for option, column in wanted.items():
+    for option, column in stated.items():
         if column is not None and column not in features:
             raise DataError(f"{where}: {option}: no column {column!r}{discovery.suggestion(column, features)}")
     kinds = {"image": datasets.Image, "label": datasets.ClassLabel}
     columns, guessed = {}, []
     for option, kind in kinds.items():
-        column = wanted[option]
+        column = stated[option]
         if column is None:
-            free = [name for name in features if name not in wanted.values()]
+            free = [name for name in features if name not in stated.values()]
             column = _guess(free, [name for name in free if isinstance(features[name], kind)], NAMES[option])
             if column is None:
                 raise DataError(
@@ -80,7 +80,7 @@ def choose(parts: Mapping[str, Any], wanted: Mapping[str, str | None], where: st
                 f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
             )
         columns[option] = column
-    return Columns(columns["image"], columns["label"], wanted["coarse"], tuple(guessed))
+    return Columns(columns["image"], columns["label"], stated["coarse"], tuple(guessed))
 
 
 def _guess(names: list[str], typed: list[str], likely: tuple[str, ...]) -> str | None:
