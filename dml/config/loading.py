@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,7 @@ def content_of(path: Path | str) -> dict[str, Any]:
 
 
 def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for _, _, stated in reversed(files):
-        content = _merged(content, stated)
-    return content
+    return reduce(_merged, (stated for _, _, stated in reversed(files)), {})
 
 
 def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
