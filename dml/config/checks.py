@@ -88,7 +88,6 @@ def _check_grid(study: Study) -> None:
                 *("losses", index, "settings", min(both)),
             )
     for grid_point, (index, loss) in itertools.product(grid.combinations(study.axes), enumerate(study.losses)):
-        where: tuple[str | int, ...] = ("grid",) if grid_point else ("losses", index)
         try:
             training, section = _sections_at(study, loss, grid_point)
         except ValueError as error:
@@ -97,7 +96,7 @@ def _check_grid(study: Study) -> None:
             section.check(training.normalize)
         except ValueError as error:
             problem = f"{error} (training.normalize is {str(training.normalize).lower()})"
-            raise LocatedError(problem, *where) from error
+            raise LocatedError(problem, *(("grid",) if grid_point else ("losses", index))) from error
 
 
 def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:

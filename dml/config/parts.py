@@ -9,8 +9,8 @@ from pydantic import Field, PrivateAttr, model_validator
 
 import dml
 from dml import discovery
-from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes, resolved
-from dml.types import Name, Part, Space, part_of
+from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes
+from dml.types import Name, Own, Part, Space, part_of
 
 LossName = Annotated[Name, part_of("dml.losses")]
 FilterName = Annotated[Name, part_of("dml.filters")]
@@ -77,8 +77,13 @@ class LossSection(StudySection):
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
 
     def _resolved(self) -> dict[str, Space]:
-        """What the study itself says is searched."""
-        return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
+        """What the study itself says is searched; `own` is the space that the loss states."""
+        search, stated = self.search or {}, self._stated()
+        for key, space in search.items():
+            if isinstance(space, Own) and key not in stated:
+                problem = f"it states no range of its own for it. Those it states: {', '.join(stated) or 'none'}"
+                raise ValueError(f"loss {self.name!r}: search: {key}: {problem}")
+        return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
     def _stated(self) -> dict[str, Space]:
         """What the loss says is searched."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
@@ -116,15 +116,6 @@ EvaluatedLevel = Literal["fine", "coarse", "given"]
 def as_mapping(key: str, accepted: Any) -> BeforeValidator:
     """A bare string means `{key: string}`; `accepted` is what the JSON Schema says of both."""
     return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value, accepted)
-
-
-def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str) -> dict[str, Space]:
-    """A search with the spaces that a part states where it says `own`."""
-    for key, space in search.items():
-        if isinstance(space, Own) and key not in stated:
-            names = ", ".join(stated) or "none"
-            raise ValueError(f"{label}: search: {key}: it states no range of its own for it. Those it states: {names}")
-    return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
 
 def extremes(space: Space) -> tuple[Any, ...]:
