@@ -58,7 +58,7 @@ class Seen:
 def searches(features: Mapping[str, np.ndarray], codes: np.ndarray, best: free.Free, avoid: np.ndarray) -> list[Search]:
     """A few images with their nearest before and after; their classes take no part in fitting the projection."""
     draw = seeding.numpy_generator(0, "look/searches").permutation(len(codes))
-    order = draw[~avoid[draw]] if (~avoid).any() else draw
+    order = draw if avoid.all() else draw[~avoid[draw]]
     sizes = np.bincount(codes[codes >= 0], minlength=1)
     order = order[np.argsort(sizes[codes[order]] < 2, kind="stable")]
     classes = list(dict.fromkeys(codes[order].tolist()))

@@ -33,8 +33,7 @@ MOST = 300  # rows of a table
 def classes(audit: Audit) -> Table | None:
     """One row for each class that has suspects, the most suspicious first; None if there are none."""
     frame = audit.classes()
-    frame = frame[frame["suspects"] > 0]
-    frame = frame.sort_values(["share", "suspects"], ascending=False, kind="stable")
+    frame = frame[frame["suspects"] > 0].sort_values(["share", "suspects"], ascending=False, kind="stable")
     frame = frame.assign(
         given=frame["given"].map(str),
         share=100 * frame["share"],

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -158,10 +159,8 @@ def kept(score: np.ndarray, codes: np.ndarray, rate: float) -> np.ndarray:
     order = judged[np.argsort(score[judged], kind="stable")]
     out = np.zeros(len(codes), dtype=bool)
     out[order[: len(order) - round(rate * len(order))]] = True
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes[by_class])) + 1])
-    rank = np.arange(len(by_class)) - np.repeat(starts, np.diff([*starts, len(by_class)]))
-    out[by_class[rank < KEPT_LEAST]] = True
+    rank = pd.Series(codes[order]).groupby(codes[order]).cumcount().to_numpy()
+    out[order[rank < KEPT_LEAST]] = True
     return out
 
 

@@ -166,8 +166,6 @@ def sync(
     names = studies or sorted(here.intersection(project.names()))
     if not names:
         print("no study has results here: dml run", file=sys.stderr)
-        return
-
     codes = [project.run("-m", "dml.pipeline", "sync", name, check=False) for name in names]
     if any(codes):
         raise typer.Exit(1)

@@ -21,11 +21,12 @@ def run(study: Study) -> None:
     for dataset in study.datasets:
         source = sources.build(dataset.name, **dataset.settings)
         packed = open_packed_of(data_root(study), dataset.label)
-        splits_by_seed: list[dict[int | None, pd.DataFrame]] = [splits.by_seed(packed.index, source)]
-        if study.splits > 1:
+        if study.splits == 1:
+            class_splits = [splits.by_seed(packed.index, source)]
+        else:
             several = splits.make_several(packed.index, source, study.splits, study.folds)
-            splits_by_seed = [{None: table} for table in several]
-        for number, tables in enumerate(splits_by_seed):
+            class_splits = [{None: table} for table in several]
+        for number, tables in enumerate(class_splits):
             for table in tables.values():
                 _check(study, dataset, packed.index, table)
             name = splits.data_name(dataset.label, number)
