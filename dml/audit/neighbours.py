@@ -136,10 +136,6 @@ def _equal(vectors: Tensor) -> np.ndarray:
     """Pairs of images with equal vectors, int64 (p, 2): each with the next one in its group."""
     array = np.ascontiguousarray(vectors.numpy())
     keys = array.view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).reshape(-1)
-    hashes = np.fromiter((hash(key.tobytes()) for key in keys), dtype=np.int64, count=len(keys))
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order[1:]] == hashes[order[:-1]]
-    first, second = order[:-1][same], order[1:][same]
-    equal = np.array([bool((array[a] == array[b]).all()) for a, b in zip(first, second, strict=True)], dtype=bool)
-    pairs = np.stack([first, second], 1)
-    return pairs[equal]
+    order = np.argsort(keys, kind="stable")
+    same = keys[order[1:]] == keys[order[:-1]]
+    return np.stack([order[:-1][same], order[1:][same]], 1)

@@ -78,12 +78,13 @@ def _run(module: Any, names: Sequence[str], several: bool, parts: bool = True) -
 
 def chosen() -> list[str]:
     """The studies that params.yaml lists, without those that have no file, which are named on stderr."""
+    existing = []
     try:
-        names = listed(PARAMS)
+        for name in listed(PARAMS):
+            if (STUDIES / f"{name}.yaml").is_file():
+                existing.append(name)
+            else:
+                print(f"{PARAMS} names {name!r}, which has no file: left out; remove it there", file=sys.stderr)
     except ValueError as error:
         sys.exit(f"error: {error}")
-    existing = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
-    for name in names:
-        if name not in existing:
-            print(f"{PARAMS} names {name!r}, which has no file: left out; remove it there", file=sys.stderr)
     return existing
