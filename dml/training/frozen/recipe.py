@@ -91,7 +91,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     described = describe_backbone(training, manifest)
     defaults = discovery.defaults_of(backbone)
     settings = models.by_content(training.backbone, training.backbone_settings)
-    own = {key: value for key, value in settings.items() if value != defaults.get(key)}
+    changed = {key: value for key, value in settings.items() if value != defaults.get(key)}
     divided = {} if training.train_from is None else {"train_from": training.train_from, "views": training.views}
     divided |= {"mirrored": True} if training.mirrored else {}
     packages = {name: discovery.package_version(name) for name in models.packages_of(training.backbone, settings)}
@@ -99,7 +99,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     return {
         "images": manifest["digest"],
         "backbone": training.backbone,
-        "settings": own,
+        "settings": changed,
         "channels": described["channels"],
         "image_size": described["image_size"],
         "augment": describe_augment(training, manifest),
