@@ -70,14 +70,6 @@ class ClassMemory(Ring):
         return torch.where(counts > 0, self.sums[classes] / counts.clamp_min(1), 0.0)
 
 
-def quantile(values: Tensor, share: float) -> Tensor:
-    """The quantile of values (N,), interpolated linearly between neighbours; 0-d."""
-    ordered = values.sort().values
-    place = share * (len(values) - 1)
-    low = math.floor(place)
-    return torch.lerp(ordered[low], ordered[min(low + 1, len(values) - 1)], place - low)
-
-
 class Selection(nn.Module):
     """Keeps the samples that are most probably clean, by what `fit` says of the memory of each class.
 
@@ -153,27 +145,25 @@ class Selection(nn.Module):
         return kept
 
     def _above(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or else not below the batch's own."""
+        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or if none is, of the batch's one."""
         if self._rate == 0:
             return torch.ones_like(probabilities, dtype=torch.bool)
         values, batch = probabilities.double(), self._steps - self._warm_up
-        own = quantile(values, self._rate)
-        self.quantiles[batch % len(self.quantiles)] = own
+        least = torch.quantile(values, self._rate)
+        self.quantiles[batch % len(self.quantiles)] = least
         above = values > self.quantiles[: batch + 1].mean()
-        return torch.where(above.any(), above, values >= own)
+        return torch.where(above.any(), above, values >= least)
 
     def probabilities(self, unit: Tensor, labels: Tensor) -> Tensor:
         """P_clean (N,) of unit embeddings float32 (N, D) with labels int64 (N,); 1 without a memory of the class."""
         scores = torch.addmm(self.offset, unit, self.scale.T)
-        own = scores.gather(1, labels[:, None])[:, 0]
-        return torch.where(self.memory.counts[labels] > 0, (own - scores.logsumexp(1)).exp(), 1.0)
+        of_class = scores.gather(1, labels[:, None])[:, 0]
+        return torch.where(self.memory.counts[labels] > 0, (of_class - scores.logsumexp(1)).exp(), 1.0)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """How many steps came so far."""
         return {"steps": self._steps}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._steps = state["steps"]
 
 

@@ -90,9 +90,7 @@ class SubCenters(nn.Module):
         return kept
 
     def get_extra_state(self) -> dict[str, Any]:
-        """How many steps came so far."""
         return {"steps": self._steps}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._steps = state["steps"]

@@ -91,7 +91,7 @@ class HalfSquare(NamedTuple):
 Costs = Callable[[Tensor], tuple[Cost, Cost]]
 
 
-def mean_over_pairs(
+def pair_mean(
     costs: Costs,
     geometry: Geometry,
     positives: Tensor,
@@ -105,12 +105,12 @@ def mean_over_pairs(
     as_positive, as_negative = costs(matrix)
     pull, push = as_positive.weighted(positives), as_negative.weighted(negatives)
     active = pull.active + push.active
-    over = divisor(reduction, count, active)
+    divided_by = divisor(reduction, count, active)
     derivative = pull.slope.sub_(push.slope)
     terms = []
     if boundary is not None and boundary.requires_grad:
-        terms = [(boundary, -derivative.sum(1, keepdim=True) / over)]
-    value = geometry.finish((pull.total + push.total) / over, derivative, *terms, over=over)
+        terms = [(boundary, -derivative.sum(1, keepdim=True) / divided_by)]
+    value = geometry.finish((pull.total + push.total) / divided_by, derivative, *terms, divisor=divided_by)
     return value, active / count.clamp(min=1)
 
 
@@ -156,11 +156,9 @@ class Memory(nn.Module):
         return before
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The steps so far, and what it holds."""
         return {"steps": self._steps, "ring": dict(self._ring[0].state_dict()) if self._ring else {}}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._steps, held = state["steps"], state["ring"]
         self._ring = [Ring(self.size, held["rows"].shape[1], held["rows"].dtype)] if held else []
         for ring in self._ring:
@@ -176,8 +174,7 @@ class PairLoss(nn.Module):
 
     def __init__(self, normalize: bool, memory: Mapping[str, Any] | None = None, left_out: str = "skipped"):
         super().__init__()
-        known = {"size", "warm_up"}
-        if memory is not None and not (isinstance(memory, Mapping) and "size" in memory and set(memory) <= known):
+        if memory is not None and not (isinstance(memory, Mapping) and {"size"} <= {*memory} <= {"size", "warm_up"}):
             raise ValueError(f"memory: expected {{size: ..., warm_up: ...}}, got {memory!r}")
         self.normalize = normalize
         self.memory = None if memory is None else Memory(**memory)

@@ -153,5 +153,5 @@ class BootstrapSoftmax(SampleLoss):
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
         """similarities (N, C), labels int64 (N,) -> (N,)."""
         logs = torch.log_softmax(similarities / self.temperature, 1)
-        own = (logs.exp() * logs).sum(1) if self.form == "soft" else logs.amax(1)
-        return -self.beta * logs.gather(1, labels[:, None])[:, 0] - (1 - self.beta) * own
+        predicted = (logs.exp() * logs).sum(1) if self.form == "soft" else logs.amax(1)
+        return -self.beta * logs.gather(1, labels[:, None])[:, 0] - (1 - self.beta) * predicted

@@ -29,7 +29,7 @@ class ProxyLoss(nn.Module):
     mining: ClassVar[Mapping[str, Any]] = {}
     exact: ClassVar[bool] = False  # without normalisation all is in float64
     normalized: bool = True  # of the centres
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
+    parameter_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1, sampled: float = 1.0):
         super().__init__()
@@ -125,12 +125,12 @@ class ProxyNca(SampleLoss):
         p = unit(self.proxies.to(x.dtype))
         length = x.square().sum(1, keepdim=True) if self.normalize else 0  # cancels, but not in float32 if it is large
         squared = self.scale**2 * (length + 1 - 2 * products(x, p))  # less scale^2 |x|^2 without normalisation
-        own = squared.gather(1, labels[:, None])
+        to_class = squared.gather(1, labels[:, None])[:, 0]
         if self.proxies.shape[0] == 1:
-            losses = 0 * own[:, 0]
+            losses = 0 * to_class
         else:
             others = (-squared).scatter(1, labels[:, None], float("-inf"))
-            losses = own[:, 0] + torch.logsumexp(others, 1)
+            losses = to_class + torch.logsumexp(others, 1)
         return losses, torch.ones_like(losses)
 
 
@@ -173,12 +173,12 @@ class ProxyAnchor(ProxyLoss):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = self.similarities(embeddings, labels, self.normalize)
-        count = found.shape[1]
-        own = labels[:, None] == torch.arange(count, device=labels.device)
-        away = torch.where(own, float("-inf"), self.alpha * (found + self.margin))
-        near = torch.where(own, -self.alpha * (found - self.margin), float("-inf"))
-        present = own.any(0).sum().clamp(min=1)
+        cosines, labels = self.similarities(embeddings, labels, self.normalize)
+        count = cosines.shape[1]
+        positive = labels[:, None] == torch.arange(count, device=labels.device)
+        away = torch.where(positive, float("-inf"), self.alpha * (cosines + self.margin))
+        near = torch.where(positive, -self.alpha * (cosines - self.margin), float("-inf"))
+        present = positive.any(0).sum().clamp(min=1)
         return _soft_count(near).sum() / present + _soft_count(away).sum() / count
 
 
@@ -238,14 +238,13 @@ class SoftTriple(ProxyLoss):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = self.similarities(embeddings, labels, self.normalize)
+        logits, labels = self.similarities(embeddings, labels, self.normalize)
         if not len(labels):
-            return found.sum()
-        logits = found
+            return logits.sum()
         if self.centers > 1:
             # A softmax by hand: of short rows it is the faster.
-            shares = ((found - found.detach().amax(2, keepdim=True)) / self.gamma).exp()
-            logits = (shares * found).sum(2) / shares.sum(2)
+            shares = ((logits - logits.detach().amax(2, keepdim=True)) / self.gamma).exp()
+            logits = (shares * logits).sum(2) / shares.sum(2)
         margins = torch.zeros_like(logits).scatter_(1, labels[:, None], self.margin)
         loss = torch.nn.functional.cross_entropy(self.scale * (logits - margins), labels)
         return loss + self.merging * self._spread().to(loss.dtype) if self.merging and self.centers > 1 else loss
@@ -312,8 +311,8 @@ class Arcface(SampleLoss):
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
         """Cosines (N, C) or (N, C, centers), labels int64 (N,) -> (N,)."""
         cosines = similarities.amax(2) if self.centers > 1 else similarities
-        own = cosines.gather(1, labels[:, None])
-        logits = self.scale * cosines.scatter(1, labels[:, None], self._with_margin(own))
+        with_margin = self._with_margin(cosines.gather(1, labels[:, None]))
+        logits = self.scale * cosines.scatter(1, labels[:, None], with_margin)
         return torch.nn.functional.cross_entropy(logits, labels, reduction="none")
 
     def _with_margin(self, cosines: Tensor) -> Tensor:

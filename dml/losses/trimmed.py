@@ -72,8 +72,7 @@ class Trimmed(nn.Module):
     @classmethod
     def components(cls, settings: Mapping[str, Any]) -> Mapping[str, tuple[str, str, Mapping[str, Any]]]:
         """The wrapped loss."""
-        name, own = _name_and_settings(settings.get("loss", discovery.defaults_of(cls)["loss"]))
-        return {"loss": ("dml.losses", name, own)}
+        return {"loss": ("dml.losses", *_name_and_settings(settings.get("loss", discovery.defaults_of(cls)["loss"])))}
 
     @property
     def mining(self) -> Mapping[str, Any]:

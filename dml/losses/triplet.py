@@ -99,9 +99,9 @@ class Triplet(PairLoss):
             distances = geometry.matrix
             value, active, gradient = all_triplets(distances, positives, negatives, self.margin)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
-        over = divisor(self.reduction, total, active)
+        divided_by = divisor(self.reduction, total, active)
         self.stats = {"active_share": active / total.clamp(min=1)}
-        return geometry.finish((value / over).to(distances.dtype), gradient, over=over)
+        return geometry.finish((value / divided_by).to(distances.dtype), gradient, divisor=divided_by)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each triple's loss and weight (0 for padding), (T,) both; differentiable by autograd.
@@ -122,8 +122,7 @@ class Triplet(PairLoss):
         """The loss of each pair with each other pair, and whether they are of two classes: (P, P) both."""
         with torch.autocast(embeddings.device.type, enabled=False):
             x = positions(embeddings, self.normalize)
-            found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
-        positive, negative = found.positive, found.negative
+            _, positive, negative, mask = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         if self.distance == "squared":
             positive, negative = positive.square(), negative.square()
-        return torch.relu(positive[:, None] - negative + self.margin), found.mask.to(x.dtype)
+        return torch.relu(positive[:, None] - negative + self.margin), mask.to(x.dtype)

@@ -54,11 +54,6 @@ class PairDistances:
         """Of pairs of one label."""
         return Counts(self._drawn[self.bins :], self._uniform[self.bins :])
 
-    @property
-    def edges(self) -> Tensor:
-        """float64 (bins + 1,): the borders of the bins."""
-        return torch.linspace(0, self.high, self.bins + 1, dtype=torch.float64)
-
     @torch.no_grad()
     def update(
         self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | Sequence[Tensor], kept: Tensor | None = None

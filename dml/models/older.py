@@ -16,8 +16,8 @@ from dml.models._wrapped import (
     Untrained,
     check_padding,
     freeze_batch_norm,
-    own_statistics,
     pad_as_tensorflow,
+    pixel_statistics,
     without_file,
 )
 from dml.types import Resize
@@ -224,8 +224,7 @@ class MobilenetV1(Untrained, nn.Module):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else ImageNet's for weights from a file; None without either."""
-        known = None if settings.get("weights") is None else IMAGENET
-        return own_statistics(known, settings.get("mean"), settings.get("std"))
+        return pixel_statistics(None if settings.get("weights") is None else IMAGENET, settings)
 
     @classmethod
     def pixels(cls, **settings: Any) -> Resize | None:

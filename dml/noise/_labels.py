@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,20 @@ from dml.tables import host_array
 from dml.types import NoisyLabels
 
 
-def check_rate(rate: float) -> float:
-    """The rate as a float. Raises ValueError unless it is a number with 0 <= rate < 1."""
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
-        raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
-    return float(rate)
+class Rated:
+    """The base of noise models: a rate, labels that flip, and nothing needed beside labels and a seed.
+
+    Raises ValueError unless the rate is a number with 0 <= rate < 1.
+    """
+
+    context: ClassVar[tuple[str, ...]] = ()
+    topline: ClassVar[bool] = False
+    rate: float
+
+    def __init__(self, rate: float) -> None:
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
+            raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
+        self.rate = float(rate)
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:

@@ -11,12 +11,12 @@ import pandas as pd
 
 from dml import seeding
 from dml.files import DataError
-from dml.noise._labels import check_classes, check_labels, check_rate, chosen, noisy, others
+from dml.noise._labels import Rated, check_classes, check_labels, chosen, noisy, others
 from dml.tables import host_array, integers, is_table, read_rows
 from dml.types import NoisyLabels
 
 
-class Uniform:
+class Uniform(Rated):
     """Uniform noise: a label becomes one of the K - 1 others, all with the same probability.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.2. Deviation: the
@@ -28,11 +28,6 @@ class Uniform:
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ()
-    topline: ClassVar[bool] = False
-
-    def __init__(self, rate: float) -> None:
-        self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,). Raises ValueError for fewer than 2 classes."""
@@ -46,7 +41,7 @@ class Uniform:
         return noisy(labels, observed)
 
 
-class Subset:
+class Subset(Rated):
     """The clean topline: training on a random (1 - rate) share of the samples, without wrong labels.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 6.1. The score under
@@ -58,11 +53,7 @@ class Subset:
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ()
     topline: ClassVar[bool] = True
-
-    def __init__(self, rate: float) -> None:
-        self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,), all False."""
@@ -72,7 +63,7 @@ class Subset:
         return noisy(labels, observed)
 
 
-class Given:
+class Given(Rated):
     """Labels as they were given, by people or by a search, beside the verified ones: no noise is added.
 
     A dataset states both (`docs/datasets.md`). Training images are those whose given label is a training class, as
@@ -84,11 +75,10 @@ class Given:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("given",)
-    topline: ClassVar[bool] = False
     makes_noise: ClassVar[bool] = False
 
     def __init__(self, rate: float = 0.0) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int, given: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
@@ -110,7 +100,7 @@ class Given:
 TOLERANCE = 0.005  # of the rate, which is written with two or three digits
 
 
-class LabelFile:
+class LabelFile(Rated):
     """Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
     `dml.tables` says how a CSV is read.
@@ -125,12 +115,11 @@ class LabelFile:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
-    topline: ClassVar[bool] = False
     makes_noise: ClassVar[bool] = False
     file_settings: ClassVar[Sequence[str]] = ("path",)
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
         self._path = Path(path) if isinstance(path, str | Path) else Path()
         if not is_table(self._path):
             raise ValueError(f"noise 'label_file': path: expected a .csv, .tsv or .parquet file, got {str(path)!r}")
