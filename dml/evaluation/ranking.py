@@ -7,9 +7,9 @@ So the backends agree, and duplicates are in index order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +67,20 @@ class ExactDistances:
         if len(doubtful):
             order[doubtful] = self.settle(rows[doubtful], distances[doubtful], order[doubtful], self.tolerance)
         return order
+
+    def ranks(self, rows: Tensor, distances: Tensor, place: Tensor, inside: Tensor) -> Tensor:
+        """Ranks from 0, int64 (b, c), of the gallery indices `place`, by the distances (b, m) of `rows` (b,).
+
+        Undefined if not `inside`, bool (b, c).
+        """
+        exact = distances.gather(1, place)
+        rank, close = _below(distances, exact - self.tolerance, exact + self.tolerance, inside)
+        tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
+        if len(tied):
+            order = self.order(rows[tied], distances[tied])
+            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
+            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
+        return rank
 
     def settle(self, rows: Tensor, distances: Tensor, indices: Tensor, tolerance: float | Tensor) -> Tensor:
         """Sort each run of near ties by (distance from the differences, index), in place.
@@ -132,24 +146,6 @@ def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
         np.matmul(queries.numpy(), gallery.numpy().T, out=out.numpy())
     else:
         torch.mm(queries, gallery.T, out=out)
-
-
-class Ranks:
-    """Ranks of gallery rows for a block of queries. `rows` int64 (b,)."""
-
-    def __init__(self, distances: ExactDistances, rows: Tensor) -> None:
-        self._source, self._rows, self._distances = distances, rows, distances(rows)
-
-    def __call__(self, place: Tensor, inside: Tensor) -> Tensor:
-        """Ranks from 0 of `place`, int64 (b, c) places in the gallery; undefined if not `inside`, bool (b, c)."""
-        distances, tolerance = self._distances.gather(1, place), self._source.tolerance
-        rank, close = _below(self._distances, distances - tolerance, distances + tolerance, inside)
-        tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
-        if len(tied):
-            order = self._source.order(self._rows[tied], self._distances[tied])
-            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
-            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
-        return rank
 
 
 def _below(distances: Tensor, low: Tensor, high: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
@@ -225,8 +221,8 @@ class Relevance:
         ranks = torch.arange(1, order.shape[1] + 1, device=order.device) - ignored.cumsum(1)
         return self._hits(block, ranks, relevant & ~ignored)
 
-    def hits_in_all(self, block: slice, ranks: Ranks) -> Hits:
-        """All hits of a block of queries in the whole ranking."""
+    def hits_in_all(self, block: slice, ranks: Callable[[Tensor, Tensor], Tensor]) -> Hits:
+        """All hits of a block of queries in the whole ranking; `ranks` as of `ExactDistances`, for these queries."""
         queries = self._queries[block, None]
         labels = self._labels[queries]
         column = torch.arange(int(self._sizes[labels].max()), device=queries.device)
@@ -277,7 +273,7 @@ class Neighbours:
         if k is None or k + SPARE >= min(m, SCAN_FROM):
             largest = max((int(level.largest) for level in levels.values()), default=1)
             for block in self._slices(max(1, min(1024, 8 * CHUNK // m, CHUNK // largest))):
-                ranks = Ranks(self._exact, self.queries[block])
+                ranks = partial(self._exact.ranks, self.queries[block], self._exact(self.queries[block]))
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
             for block, order in self.blocks(k):

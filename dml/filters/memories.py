@@ -1,4 +1,4 @@
-"""PRISM and its variant for more noise: P_clean from scores against all classes, and what is kept.
+"""No filter, and PRISM and its variant for more noise: P_clean from scores against all classes, and what is kept.
 
 A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and over the classes that the
 memory holds P_clean(v) = exp(score_y) / sum_k exp(score_k), or 1 for a sample of another class. In the warm-up every
@@ -35,6 +35,22 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
                 f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
             )
     return codes
+
+
+class None_(nn.Module):
+    """Keeps every sample."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stats: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> bool (N,), all True."""
+        kept = torch.ones_like(checked_batch(embeddings, labels), dtype=torch.bool)
+        self.stats = {"kept_share": kept.float().mean()}
+        return kept
 
 
 ALL = slice(None)

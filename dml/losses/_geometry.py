@@ -73,8 +73,6 @@ def _again(x: Tensor, norms: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Te
 
 
 class _Attach(torch.autograd.Function):
-    """A value with gradients that were computed beside it."""
-
     @staticmethod
     def forward(ctx: Any, value: Tensor, *inputs_and_gradients: Tensor) -> Tensor:
         count = len(inputs_and_gradients) // 2

@@ -1,8 +1,8 @@
 """What losses over the pairs of each anchor share: the cost of a pair by its gap, their attributes, and a memory.
 
 A loss states the gap of each pair, how far it is on the wrong side, and a cost such as `Hinge(d - beta + margin)`. Its
-value, its gradient and its value for each pair follow: `each` is the definition, in plain autograd; `weighted` is the
-same summed over the pairs, with its derivative, in place.
+value, its gradient and its value for each pair follow: `each` is the definition, (N, N) in plain autograd; `weighted`
+is the same summed over the pairs by weights (N, N), with its derivative. It overwrites the gaps and the weights.
 
 A memory (Wang et al. 2020, Cross-batch memory for embedding learning) gives each sample of the batch further positives
 and negatives: the embeddings and labels of the latest `size` samples, which are constants and no anchors. Nothing is
@@ -14,7 +14,7 @@ contains the batch; here one loss is over both, and a sample is not compared wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -31,18 +31,6 @@ class Weighted(NamedTuple):
     total: Tensor  # 0-d: sum of weight * cost
     slope: Tensor  # (N, N): weight * dcost/dgap
     active: Tensor  # 0-d: sum of the weights of pairs that cost something
-
-
-class Cost(Protocol):
-    """A function of the gaps (N, N) of all pairs."""
-
-    def each(self) -> Tensor:
-        """The cost of each pair (N, N), differentiable by autograd."""
-        ...
-
-    def weighted(self, weights: Tensor) -> Weighted:
-        """The sum of the costs with weights (N, N). Overwrites the gaps and the weights."""
-        ...
 
 
 class Linear(NamedTuple):
@@ -88,6 +76,7 @@ class HalfSquare(NamedTuple):
         return Weighted(total, slope, dot(weights, gap.sign_()))
 
 
+Cost = Linear | Hinge | HalfSquare
 Costs = Callable[[Tensor], tuple[Cost, Cost]]
 
 
@@ -189,9 +178,7 @@ class PairLoss(nn.Module):
         measure: str = "similarity",
         form: Callable[[Tensor, Form, torch.dtype], tuple[Tensor, Tensor]] = pair_masks,
     ) -> tuple[Geometry, Tensor, Tensor]:
-        """The pair matrix (N, N + M), and its positive and its negative pairs, both of `form` and (N, N + M) too.
-        `embeddings` (N, D), `labels` int64 (N,).
-        """
+        """Embeddings (N, D), labels int64 (N,) -> the pair matrix, and positive and negative pairs, (N, N + M) all."""
         earlier = None if self.memory is None else self.memory.exchange(embeddings, labels)
         if earlier is None:
             geometry = Geometry(embeddings, measure, self.normalize)

@@ -15,7 +15,6 @@ class _Untrained(nn.Module):
     trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
     """
 
-    version: ClassVar[int] = 1
     closed_form: ClassVar[str]
     uses_tuples: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
@@ -30,11 +29,9 @@ class _Untrained(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """Raises a ValueError: there is nothing to train."""
-        name = self.closed_form
-        room = "free" if name == "free" else "closed_form"
         raise ValueError(
-            f"{type(self).__name__} is fitted in closed form and has no value to train with: name {name!r} among the "
-            f"losses of a study, or fit it to all features at once (dml.training.{room})"
+            f"{type(self).__name__} is fitted in closed form and has no value to train with: name {self.closed_form!r} "
+            "among the losses of a study, or fit it to all features at once (dml.training.closed_form and free)"
         )
 
 

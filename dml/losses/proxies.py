@@ -18,9 +18,13 @@ from dml.types import LogUniform, Space, Uniform
 class ProxyLoss(nn.Module):
     """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D).
 
-    `sampled` is the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
-    from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
-    Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
+    Parameters
+    ----------
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
+    normalize : L2-normalise the embeddings.
+    sampled : the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
+        from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
+        Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
     """
 
     uses_tuples: ClassVar[bool] = False
@@ -47,10 +51,7 @@ class ProxyLoss(nn.Module):
         nn.init.normal_(self.proxies, std=self.proxies.shape[-1] ** -0.5, generator=generator)
 
     def similarities(self, embeddings: Tensor, labels: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
-        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
-
-        With `sampled`, C is the number of sampled classes, and labels are among these.
-        """
+        """Each embedding times each (sampled) centre of unit length, (N, C) or (N, C, centers), and labels of these."""
         labels = checked_labels(embeddings, labels)
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))
@@ -102,10 +103,8 @@ class ProxyNca(SampleLoss):
 
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1. With one class the loss is 0.
-    embedding_size : D.
     scale : s, the radius of the sphere; > 0.
-    normalize : L2-normalise the embeddings (proxies always are).
+    num_classes, embedding_size, normalize : see `ProxyLoss`. With one class the loss is 0.
     """
 
     version: ClassVar[int] = 1
@@ -147,11 +146,9 @@ class ProxyAnchor(ProxyLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : L2-normalise the embeddings (proxies always are).
+    num_classes, embedding_size, sampled, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -202,13 +199,12 @@ class SoftTriple(ProxyLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     centers : K, per class.
     scale : lambda; > 0.
     gamma : temperature of the choice of a centre; > 0.
     margin : delta; >= 0.
     merging : tau, the weight of the distances between a class's centres; >= 0.
-    normalize : L2-normalise the embeddings (centres always are).
+    num_classes, embedding_size, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -266,8 +262,6 @@ class Arcface(SampleLoss):
     ArcFace, eq. 2), so that wrong labels can gather at a centre of their own. ArcFace is m1 = 1, m3 = 0; CosFace (Wang
     et al. 2018) is m1 = 1, m2 = 0; SphereFace's margin (Liu et al. 2017) is m1.
 
-    Angles have no length, so `normalize: false` changes nothing.
-
     Deviation: where m1 t + m2 passes pi, the logit goes on as -2 - cos(m1 t + m2) (SphereFace, sec. 3.2), which has no
     jump and still falls; ArcFace's code takes cos t - m2 sin m2 there.
 
@@ -276,14 +270,13 @@ class Arcface(SampleLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     margin : m2, added to the angle of the right class, in radians; 0 to pi / 2.
     cosine_margin : m3, taken from its cosine: CosFace's; >= 0.
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.
     scale : s; > 0.
     centers : per class.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : has no effect.
+    num_classes, embedding_size, sampled : see `ProxyLoss`.
+    normalize : has no effect, since angles have no length.
     """
 
     version: ClassVar[int] = 1

@@ -72,15 +72,10 @@ def positive_pairs(labels: Tensor) -> PositivePairs:
 
 
 def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True) -> Hardest:
-    """The distances d_ij and d_ijkl of a batch.
+    """The distances d_ij and d_ijkl of a batch: embeddings (N, D) as `_forms.positions` gives them, labels int64 (N,).
 
-    Parameters
-    ----------
-    embeddings : (N, D) float32 or float64, as `_rows.positions` gives them: unit vectors if `normalize`.
-    labels : int64 (N,).
-    synthesis : `loop`, `loop_linear` or `embedding_expansion`.
-    points : number of points that embedding expansion interpolates between the two samples of a pair.
-    normalize : whether interpolated points are projected onto the unit sphere.
+    `points`: number of points that embedding expansion interpolates between the two samples of a pair. `normalize`:
+    embeddings are unit vectors, and interpolated points are projected onto the unit sphere.
     """
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)

@@ -52,11 +52,9 @@ class RandomStreams:
             self.augment = generator(self._seed, f"augment/{self._rank}/{step}", self._device)
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of all generators."""
         return {"miner": self.miner.get_state(), "augment": self.augment.get_state(), "global": self._global}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.miner.set_state(state["miner"].cpu())
         self.augment.set_state(state["augment"].cpu())
         self._global = state["global"]
@@ -92,11 +90,9 @@ class Filtering:
         return {name: hits / total for name, total in totals.items() if total}
 
     def state_dict(self) -> dict[str, Any]:
-        """The filter's state, and the counts."""
         return {"part": dict(self._part.state_dict()), "drawn": self._drawn, "left_out": self._left_out}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._part.load_state_dict(state["part"])
         self._drawn, self._left_out = (state[name].to(self._device) for name in ("drawn", "left_out"))
 
@@ -148,11 +144,9 @@ class Diagnostics:
         return {f"eta_{name}": values for name, values in counted.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """The sums and counts."""
         return {"sums": self.sums, "distances": {} if self._distances is None else self._distances.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.sums = {name: total.to(self._device) for name, total in state["sums"].items()}
         if self._distances is not None:
             self._distances.load_state_dict(state["distances"])
@@ -191,12 +185,10 @@ class History:
         self.seconds += time.perf_counter() - started
 
     def state_dict(self) -> dict[str, Any]:
-        """As plain values."""
         curve = [[point.step, dict(point.scores)] for point in self.curve]
         return {"step": self.step, "curve": curve, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve = [EvaluationPoint(step, scores) for step, scores in state["curve"]]
 

@@ -33,7 +33,7 @@ from dml.training.frozen.opening import ARRAY, BACKBONE, FOLDER, MANIFEST, is_co
 from dml.training.frozen.recipe import (
     BATCH,
     SHARD,
-    derive_seed,
+    UNTRAINED_SEED,
     describe_augment,
     describe_backbone,
     features_id,
@@ -220,7 +220,7 @@ def _sizes(shape: Sequence[int]) -> str:
 def _untouched(described: dict[str, Any]) -> nn.Module:
     """The backbone with the weights that its settings name; without any, those of the fixed seed."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed())
+        torch.manual_seed(UNTRAINED_SEED)
         return models.build(**described, embedding_size=1).backbone  # type: ignore[return-value]
 
 
