@@ -194,7 +194,7 @@ class Prism(Selection):
     Liu, Yu, Qin, Khan, Loy, "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021
     (arXiv 2103.16047), sections 3.2 and 3.3. The module says what happens to classes without a memory.
 
-    Keeps the samples that are most probably clean. Parameters: see `Selection`.
+    Parameters: see `Selection`.
     """
 
     version: ClassVar[int] = 1
@@ -259,13 +259,11 @@ class PrismVmf(Selection):
     2005, section 4.4. Deviation: r counts as at most `LONGEST`, since a class with one sample in the memory has r = 1
     and an infinite concentration.
 
-    The logarithm of the modified Bessel function of the first kind, for any order from 0 and any positive argument.
+    I is the modified Bessel function of the first kind. Debye's expansion of its logarithm, uniform in the argument
+    (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative error below 3e-9 from order 24 up. Smaller
+    orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which is stable in this direction.
 
-    Debye's expansion, uniform in the argument (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative
-    error below 3e-9 from order 24 up. Smaller orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which
-    is stable in this direction.
-
-    Keeps the samples that are most probably clean, by a distribution of each class. Parameters: see `Selection`.
+    Parameters: see `Selection`.
     """
 
     version: ClassVar[int] = 1

@@ -277,8 +277,7 @@ class LiftedStructure(PairLoss):
 
     Search space: from a fifth to twice Song et al.'s margin of 1; distances of unit vectors are at most 2.
 
-    Each positive pair against all negatives of both its ends. `margin`: added to each negative's similarity -d, in
-    distance. `normalize`: L2-normalise the embeddings.
+    `margin`: added to each negative's similarity -d, in distance. `normalize`: L2-normalise the embeddings.
     """
 
     version: ClassVar[int] = 1

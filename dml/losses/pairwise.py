@@ -223,8 +223,6 @@ class Histogram(PairLoss):
 
     Search space: the poster reports that the number of nodes hardly matters; one doubling up and two down from its 201.
 
-    The overlap of the histograms of positive and negative similarities.
-
     Parameters
     ----------
     bins : number R of nodes, both ends included, >= 2: 201 gives a step of 0.01.

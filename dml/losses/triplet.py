@@ -1,13 +1,12 @@
 """Triplet loss [D_ap - D_an + margin]_+ (Schroff, Kalenichenko, Philbin 2015, FaceNet, eq. 2).
 
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
-proofs use D_an, as here. Without tuples the loss is over
-all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
+proofs use D_an, as here. Without tuples the loss is over all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
 
 With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, and all those of the
 batch count: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15). `synthesis.py` defines the pairs and D_ijkl.
-Tuples then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction`
-decides; `mean` differs from the paper by a constant factor if classes are of equal size.
+Tuples then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction` decides; `mean`
+differs from the paper by a constant factor if classes are of equal size.
 
 Search space: margins from a quarter of FaceNet's 0.2, which Revisiting DML (Roth et al. 2020) takes too, to half of
 the upper end of the [0, 1] that users of powerful-benchmarker search (Musgrave et al. 2020).

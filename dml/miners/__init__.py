@@ -48,9 +48,6 @@ class ForeignMiner:
         self.takes_truth = bool(getattr(miner, "takes_truth", False))
         self.stats: Mapping[str, Tensor] = {}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.miner!r})"
-
     @torch.no_grad()
     def __call__(
         self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None, truth: Tensor | None = None

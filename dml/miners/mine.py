@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, UniformNumbers
 from dml.protocols import NegativePolicy, PositivePolicy
-from dml.settings import check_at_least
+from dml.settings import check_at_least, check_choice
 from dml.tensors import check_mask, checked_labels
 from dml.types import Pairs, Tuples
 
@@ -54,17 +54,12 @@ class PolicyMiner:
         padded: bool = False,
         max_per_class: int | None = None,
     ) -> None:
-        if distance not in DISTANCES:
-            raise ValueError(f"distance: unknown value {distance!r}. Choices: {', '.join(DISTANCES)}")
+        check_choice("distance", distance, DISTANCES)
         if max_per_class is not None:
             check_at_least("max_per_class", max_per_class, 1)
         self.positives, self.negatives = positives, negatives
         self.normalize, self.distance, self.padded, self.max_per_class = normalize, distance, padded, max_per_class
         self.stats: Mapping[str, Tensor] = {}
-
-    def __repr__(self) -> str:
-        shown = ("positives", "negatives", "normalize", "distance", "padded", "max_per_class")
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @torch.no_grad()
     def __call__(

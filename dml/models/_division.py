@@ -162,8 +162,8 @@ def _problem(backbone: str, settings: str, block: str) -> str | None:
 
 @cache
 def _has_layer_norm(backbone: str, settings: str) -> bool:
-    layers = without_memory(lambda: list(map(type, _made(backbone, settings).modules())))
-    return any(issubclass(kind, nn.LayerNorm) for kind in layers) and not any(issubclass(k, _BatchNorm) for k in layers)
+    layers = without_memory(lambda: list(_made(backbone, settings).modules()))
+    return any(isinstance(m, nn.LayerNorm) for m in layers) and not any(isinstance(m, _BatchNorm) for m in layers)
 
 
 def _made(backbone: str, settings: str) -> Any:

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dml import discovery
-from dml.discovery import suggestion
 from dml.models._layers import Layers
 from dml.models._weights import resolve
 from dml.models._wrapped import Untrained, freeze_batch_norm, width_of
 from dml.models.small import Identity
 from dml.protocols import Backbone, Composite
+from dml.settings import check_choice
 from dml.types import Resize
 
 
@@ -44,8 +44,7 @@ class EmbeddingNetwork(nn.Module):
 
     def __init__(self, backbone: Backbone, embedding_size: int, head_normalize: bool = False, batch_norm: str = "live"):
         super().__init__()
-        if batch_norm not in BATCH_NORMS:
-            raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
+        check_choice("batch_norm", batch_norm, BATCH_NORMS)
         self.backbone = backbone
         self.head = (NormalizedLinear if head_normalize else nn.Linear)(backbone.features, embedding_size)
         self.embedding_size = embedding_size

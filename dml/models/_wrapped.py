@@ -98,9 +98,7 @@ def without_memory(work: Callable[[], Any]) -> Any:
 
 
 def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
-    """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
-    often the width before their last layers.
-    """
+    """D of a network's result (N, D) for a black image: networks often state the width before their last layers."""
     try:
         with torch.no_grad():
             result = network.eval()(black(network, (channels, height, width)))
@@ -180,7 +178,7 @@ class Untrained:
         """Does nothing: no package is needed."""
 
 
-CHOICES = ("torch", "tensorflow")
+PADDINGS = ("torch", "tensorflow")
 
 
 class SameConv2d(nn.Conv2d):
@@ -217,12 +215,6 @@ def pad_as_tensorflow(network: nn.Module) -> None:
             same = _same(layer)
             if same is not None:
                 setattr(parent, name, same)
-
-
-def check_padding(padding: str, label: str) -> None:
-    """Raise a ValueError for an unknown kind of padding."""
-    if padding not in CHOICES:
-        raise ValueError(f"{label}: padding: {padding!r}. Choices: {', '.join(CHOICES)}")
 
 
 def _same(layer: nn.Module) -> nn.Module | None:

@@ -23,8 +23,7 @@ OUTSIDE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", 
 FIRST = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 OTHER = {"_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2"}
 OTHER |= {"_project_conv": "conv_pwl", "_bn2": "bn3"}
-"""EfficientNet-PyTorch's names of layers -> timm's: outside of blocks, in the first block, which does not expand its
-channels, and in the others."""
+"""EfficientNet-PyTorch's names of layers -> timm's: outside of blocks, in the first (without expansion), in others."""
 
 STATISTICS = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
 IN_THE_EXTRA = 0  # the network whose weights the extra `weights` installs

@@ -13,13 +13,14 @@ from torch.nn import functional as F
 from dml.models._weights import WeightsFile, load
 from dml.models._wrapped import (
     IMAGENET,
+    PADDINGS,
     Untrained,
-    check_padding,
     freeze_batch_norm,
     pad_as_tensorflow,
     pixel_statistics,
     without_file,
 )
+from dml.settings import check_choice
 from dml.types import Resize
 
 SMALLEST = 7  # pixels a side, below which the stem leaves nothing
@@ -202,7 +203,7 @@ class MobilenetV1(Untrained, nn.Module):
         super().__init__()
         if not width > 0:
             raise ValueError(f"backbone 'mobilenet_v1': width: expected a number above 0, got {width!r}")
-        check_padding(padding, "backbone 'mobilenet_v1'")
+        check_choice("backbone 'mobilenet_v1': padding", padding, PADDINGS)
         stem = given = _rounded(32 * width)
         stages = []
         for place, stage in enumerate(STAGES):

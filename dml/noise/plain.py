@@ -20,11 +20,7 @@ class Uniform(Rated):
     """Uniform noise: a label becomes one of the K - 1 others, all with the same probability.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.2. Deviation: the
-    paper flips each label with probability p; here exactly round(p n) labels flip.
-
-    Parameters
-    ----------
-    rate : share of the labels that flip, 0 <= rate < 1.
+    paper flips each label with probability p; here exactly round(p n) labels flip. `rate`: p, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
@@ -46,10 +42,9 @@ class Subset(Rated):
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 6.1. The score under
     noise divided by the topline's separates the effect of fewer good labels from that of bad labels. For one seed,
-    the topline leaves out exactly the samples that `uniform` flips.
+    the topline leaves out exactly the samples that `uniform` flips: `round(rate * n)`, observed as -1.
 
-    Leaves out exactly `round(rate * n)` samples, observed as -1, and flips no label. `rate`: share of the samples that
-    is left out, 0 <= rate < 1.
+    `rate`: share of the samples that is left out, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
@@ -67,10 +62,10 @@ class Given(Rated):
     """Labels as they were given, by people or by a search, beside the verified ones: no noise is added.
 
     A dataset states both (`docs/datasets.md`). Training images are those whose given label is a training class, as
-    in life: some of them may belong to other classes.
+    in life: some of them may belong to other classes. The seed has no effect.
 
-    Observes the given labels. The seed has no effect. `rate`: the share of wrong labels under which a study lists them.
-    It is not chosen but counted: `corrupt`, the stage, compares the two.
+    `rate`: the share of wrong labels under which a study lists them. It is not chosen but counted: `corrupt`, the
+    stage, compares the two.
     """
 
     version: ClassVar[int] = 1
@@ -103,10 +98,8 @@ TOLERANCE = 0.005  # of the rate, which is written with two or three digits
 class LabelFile(Rated):
     """Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
-    `dml.tables` says how a CSV is read.
-    `label` is a class label as in the packed index, or -1 for a sample that is left out.
-
-    Observes the labels in the file. The seed has no effect.
+    `label` is a class label as in the packed index, or -1 for a sample that is left out. `dml.tables` says how a CSV is
+    read. The seed has no effect.
 
     `path`: the file, `.csv`, `.tsv` or `.parquet`. It may contain more rows than are needed. `rate`: the share of wrong
     labels under which a study lists this file. If above 0, it must match the file to within 0.005 in the confirm phase;

@@ -21,7 +21,6 @@ class Asymmetric(Rated):
     Deviation: the number of flips is exact, not drawn.
 
     Flips the share `rate` of the labels of the first class of each pair to the second; other classes lose none.
-
     Without pairs, each class is confused with the next one in sorted order, and the last with the first. The number of
     flips is the expected one, rounded; that of each class is rounded up or down at random, without bias however small
     the classes are. `rate`: 0 <= rate < 1. `pairs`: [from, to] class labels each. Pairs of classes that the labels do

@@ -139,9 +139,7 @@ class ClosedForm:
         return _projection(self._moments.axes(kind, size, shrinkage), self._moments.mean, shrinkage, True)
 
     def shrinkage(self, kind: str) -> float:
-        """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length; the lowest of
-        those that score the same.
-        """
+        """The shrinkage of `whitening` or `lda` that held-out training classes choose; of equal ones the lowest."""
         self._check(kind, None, DEFAULT)
         if kind not in self._chosen:
             scores = {
@@ -154,9 +152,7 @@ class ClosedForm:
 
     @cached_property
     def _halves(self) -> list[tuple[_Moments, Tensor, np.ndarray]]:
-        """The moments of each half of the classes, and rows (m, D) of the other, less the mean of the first, with
-        their labels; none if there are too few to choose by.
-        """
+        """The moments of each half of the classes, and the other's rows less their mean, with labels, if classes do."""
         if int(self._labels.max()) + 1 < 4:
             return []
         halves = [np.flatnonzero(self._labels % 2 == half) for half in (0, 1)]

@@ -63,7 +63,8 @@ def step_loss(
     They are masked where loss and miner can skip them, so that nothing waits for the device, and removed otherwise.
     embeddings (N, D), labels int64 (N,), kept bool (N,), None: all; truth int64 (N,), for a miner that takes it.
     """
-    if kept is not None and not _can_skip(loss, mine):
+    skips = loss.takes_padding and getattr(loss, "left_out", "removed") in ("skipped", "counted")
+    if kept is not None and not (skips and (mine is None or isinstance(mine, PolicyMiner))):
         truth = None if truth is None else truth[kept]
         embeddings, labels, kept = embeddings[kept], labels[kept], None  # waits for the device
     tuples: Any = None
@@ -71,22 +72,12 @@ def step_loss(
         more = {name: value for name, value in (("kept", kept), ("truth", truth)) if value is not None}
         tuples = mine(embeddings.detach(), labels, generator=generator, **more)
     elif kept is not None:
-        tuples = _every_pair(labels, kept)
+        same, both = labels[:, None] == labels, kept[:, None] & kept
+        tuples = Pairs((same & both).fill_diagonal_(False), both & ~same)
     value = loss(embeddings, labels, tuples)
     if kept is not None and loss.left_out == "counted":  # type: ignore[attr-defined]
         value = value * (len(kept) / kept.sum().to(value.dtype))
     return value, None if mine is None else (embeddings.detach(), labels, tuples, kept)
-
-
-def _can_skip(loss: Loss, mine: Miner | None) -> bool:
-    able = loss.takes_padding and getattr(loss, "left_out", "removed") in ("skipped", "counted")
-    return able and (mine is None or isinstance(mine, PolicyMiner))
-
-
-def _every_pair(labels: Tensor, kept: Tensor) -> Pairs:
-    """Every pair of kept samples."""
-    same, both = labels[:, None] == labels, kept[:, None] & kept
-    return Pairs((same & both).fill_diagonal_(False), both & ~same)
 
 
 _Head = tuple[Tensor, Tensor, str]  # the weight and the bias of a linear head, and what `free` chose, or ""

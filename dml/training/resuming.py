@@ -70,7 +70,6 @@ class Filtering:
 
     @property
     def stats(self) -> Mapping[str, Tensor]:
-        """Those of the filter, of the last batch."""
         return self._part.stats
 
     def __call__(self, embeddings: Tensor, labels: Tensor, positions: Tensor) -> Tensor:
@@ -109,25 +108,17 @@ class Diagnostics:
         self._distances = PairDistances() if count_distances else None
         self._not_finite = torch.full((), -1, dtype=torch.int64, device=device)  # the first such step; -1: none
 
-    def add_tuples(
-        self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any, kept: Tensor | None = None
-    ) -> None:
-        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
+    def add_tuples(self, step: int, *batch: Any) -> None:
+        """Count the pairs of one batch, given as `PairDistances.update` takes it. Skips most steps."""
         if self._distances is not None and step % DISTANCES_EVERY == 0:
-            self._distances.update(embeddings, labels, tuples, kept)
+            self._distances.update(*batch)
 
     def add_step(self, step: int, loss: Tensor, *stats: Mapping[str, Tensor]) -> None:
         """Add the loss after `step` steps, and the statistics of the parts; all 0-d."""
-        self._add("loss", loss)
-        for reported in stats:
-            for name, value in reported.items():
-                self._add(name, value)
+        for name, value in (pair for part in ({"loss": loss}, *stats) for pair in part.items()):
+            self.sums[name] = self.sums.get(name, 0) + value.detach().double()
         first = (self._not_finite < 0) & ~torch.isfinite(loss)
         self._not_finite = torch.where(first, step, self._not_finite)
-
-    def _add(self, name: str, value: Tensor) -> None:
-        value = value.detach().double()
-        self.sums[name] = self.sums[name] + value if name in self.sums else value
 
     def first_not_finite(self) -> int | None:
         """The first step whose loss was infinite or NaN. Synchronises with the device."""

@@ -31,9 +31,7 @@ class FeatureRows:
 
 
 class StoredViews:
-    """Stands in the place of packed images: each has the activations or features of one of its views, as one pixel.
-    `array` float16 or float32 (n, views, ...), `mirrored` (n, 1, ...).
-    """
+    """Stands in for packed images, by stored views float (n, views, ...) and mirrored ones (n, 1, ...) as one pixel."""
 
     def __init__(self, array: np.ndarray, mirrored: np.ndarray | None = None):
         self._array = array.reshape(*array.shape[:2], -1)
@@ -63,8 +61,7 @@ class Activations:
         self._shape = shape
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """float (B, D, 1, V) -> float32 (B, C, H, W) of the first of V views, `channels_last`, in which CPUs convolve
-        faster."""
+        """float (B, D, 1, V) -> float32 (B, C, H, W) of the first of V views, in a layout that CPUs convolve faster."""
         layout = torch.channels_last if len(self._shape) == 3 else torch.contiguous_format
         return images[..., 0].reshape(len(images), *self._shape).to(torch.float32, memory_format=layout)
 
