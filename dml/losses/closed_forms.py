@@ -13,6 +13,7 @@ from dml.types import Space
 class _Untrained(nn.Module):
     """Asks a trial for a head in closed form: it is fitted to the features of the training images once, and nothing is
     trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
+    `dml.training.closed_form` has the equations; its shrinkage is chosen on held-out training classes.
     """
 
     closed_form: ClassVar[str]
@@ -38,8 +39,6 @@ class _Untrained(nn.Module):
 class Whitening(_Untrained):
     """Whitening of the features by their covariance within the observed classes: a baseline in closed form, not a loss.
 
-    `dml.training.closed_form` has the equations. The shrinkage is chosen on held-out training classes.
-
     N. Shental et al., Adjustment Learning and Relevant Component Analysis, ECCV 2002.
     """
 
@@ -50,8 +49,6 @@ class Whitening(_Untrained):
 class Components(_Untrained):
     """The first principal components of the features: a baseline in closed form, not a loss. Labels are not used.
 
-    `dml.training.closed_form` has the equations.
-
     K. Pearson, On lines and planes of closest fit to systems of points in space, Philosophical Magazine 2 (1901).
     """
 
@@ -61,8 +58,6 @@ class Components(_Untrained):
 
 class Lda(_Untrained):
     """Linear discriminant analysis of the features, by the observed classes: a baseline in closed form, not a loss.
-
-    `dml.training.closed_form` has the equations. The shrinkage is chosen on held-out training classes.
 
     R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7 (1936).
     """

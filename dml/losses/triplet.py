@@ -1,7 +1,7 @@
 """Triplet loss [D_ap - D_an + margin]_+ (Schroff, Kalenichenko, Philbin 2015, FaceNet, eq. 2).
 
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
-proofs use D_an, as here. Without tuples the loss is over all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
+proofs use D_an, as here. Without tuples the loss is over all triplets of the batch, in O(N^2 log N) (`_triplets.py`).
 
 With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, and all those of the
 batch count: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15). `synthesis.py` defines the pairs and D_ijkl.

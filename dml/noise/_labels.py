@@ -27,6 +27,14 @@ class Rated:
             raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
         self.rate = float(rate)
 
+    def coded(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels int64 (n,), the classes (K,), and each label's place among these. Raises ValueError."""
+        labels = check_labels(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if self.rate > 0 and len(classes) < 2:
+            raise ValueError(f"noise: rate {self.rate:g} needs at least 2 classes, got {len(classes)}")
+        return labels, classes, codes
+
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
     """Clean labels as int64 (n,). Raises ValueError unless they are integers from 0."""
@@ -37,12 +45,6 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
         wrong = labels.min() if labels.min() < 0 else labels.max()
         raise ValueError(f"noise: expected clean labels from 0, got {wrong}")
     return labels.astype(np.int64)
-
-
-def check_classes(classes: np.ndarray, rate: float) -> None:
-    """Raises ValueError if labels must flip but there is only one class."""
-    if rate > 0 and len(classes) < 2:
-        raise ValueError(f"noise: rate {rate:g} needs at least 2 classes, got {len(classes)}")
 
 
 def chosen(n: int, rate: float, seed: int) -> np.ndarray:

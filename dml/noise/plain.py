@@ -11,7 +11,7 @@ import pandas as pd
 
 from dml import seeding
 from dml.files import DataError
-from dml.noise._labels import Rated, check_classes, check_labels, chosen, noisy, others
+from dml.noise._labels import Rated, check_labels, chosen, noisy, others
 from dml.tables import host_array, integers, is_table, read_rows
 from dml.types import NoisyLabels
 
@@ -27,9 +27,7 @@ class Uniform(Rated):
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,). Raises ValueError for fewer than 2 classes."""
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         hit = chosen(len(labels), self.rate, seed)
         observed = labels.copy()
         if len(hit):

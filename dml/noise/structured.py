@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.noise._labels import Rated, check_classes, check_features, check_labels, chosen, noisy
+from dml.noise._labels import Rated, check_features, check_labels, chosen, noisy
 from dml.settings import check_count
 from dml.types import NoisyLabels
 
@@ -41,9 +41,7 @@ class Asymmetric(Rated):
         Raises ValueError: the labels contain no two classes that are confused; in the phase `"tune"` nothing flips
         instead.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         source, target = self._confused(classes)
         if self.rate > 0 and phase == "confirm" and not len(source):
             raise ValueError("noise 'asymmetric': no confusion between classes that the labels contain")
@@ -127,9 +125,7 @@ class Similarity(Rated):
 
         Raises ValueError: no features, or of another shape.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         hit = chosen(len(labels), self.rate, seed)
         observed = labels.copy()
         if len(hit):
@@ -189,9 +185,7 @@ class SmallCluster(Rated):
 
         `features`: float (n, d), one row for each label. Without features a cluster is a random part of one class.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         if features is not None:
             features = check_features(features, len(labels))
         generator = seeding.numpy_generator(seed, "noise/small_cluster")

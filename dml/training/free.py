@@ -56,16 +56,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Free:
-    """The chosen one, fitted.
-
-    Attributes
-    ----------
-    scores : what each candidate has on held-out classes, a share of 1; none if there were too few classes to choose by.
-    """
+    """The chosen one, fitted."""
 
     chosen: Candidate
     projection: Projection | None
-    scores: Mapping[Candidate, float]
+    scores: Mapping[Candidate, float]  # 0 to 1, on held-out classes; empty if there were too few classes to choose by
 
     def embed(self, features: Mapping[str, np.ndarray]) -> np.ndarray:
         """Features by name, (m, V, D) each -> unit embeddings float32 (m, d), d at most the size that was asked for."""
@@ -118,18 +113,14 @@ def choose(
 class Look:
     """What is free in images that have no study yet.
 
-    Attributes
-    ----------
-    free : chosen by all classes and fitted to them: embeds further images.
-    steps : scores by metric of the first features `as they are`, of what is `chosen`, of that `re-ranked` by its
-        neighbours, and of what is chosen `without suspects` if there are any, means over folds of classes that neither
-        choose nor are fitted to. The labels are those that are given: wrong ones lower all scores.
-    images, classes : with a label.
+    `steps` are scores by metric of the first features `as they are`, of what is `chosen`, of that `re-ranked` by its
+    neighbours, and of what is chosen `without suspects` if there are any, means over folds of classes that neither
+    choose nor are fitted to. The labels are those that are given: wrong ones lower all scores.
     """
 
-    free: Free  # without suspects if that scores higher
+    free: Free  # chosen by and fitted to all classes, without suspects if that scores higher
     steps: Mapping[str, Mapping[str, float]]
-    images: int
+    images: int  # with a label
     classes: int
 
 

@@ -43,19 +43,11 @@ def load_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 class TrainedEmbedder:
-    """A trained network, applied to images, or to vectors if it was trained on vectors.
+    """A trained network, from the `model/` folder of a finished trial, for images or the vectors it was trained on.
 
-    Parameters
-    ----------
-    folder : the `model/` folder of a finished trial.
-
-    Attributes
-    ----------
-    network : in evaluation mode, on the CPU.
-    augment : the preprocessing.
-    normalize : whether embeddings are L2-normalised.
-    views : of an image that an embedding joins, as of `dml.evaluation.embed`.
-    shape : (H, W, C) of the images, or (D',) of the vectors.
+    Its `network` is in evaluation mode on the CPU, `augment` the preprocessing, `normalize` whether embeddings are
+    L2-normalised, `views` of an image are joined as by `dml.evaluation.embed`, and `shape` is (H, W, C) of the images
+    or (D',) of the vectors.
     """
 
     def __init__(self, folder: Path):
