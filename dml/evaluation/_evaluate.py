@@ -204,9 +204,7 @@ def evaluate(
     over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, NaN without
     pairs of both kinds. Clusterings are of all rows, also with `queries` or `gallery`.
 
-    Raises
-    ------
-    ValueError : an unknown metric, backend or average; wrong shapes; no rows; rows with NaN (the message lists them).
+    Raises ValueError: an unknown metric, backend or average; wrong shapes; no rows; rows with NaN, which it lists.
     """
     if isinstance(metrics, str):
         raise ValueError(f"metrics: expected a list of names, got {metrics!r}")

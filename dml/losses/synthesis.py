@@ -197,12 +197,9 @@ class Hinge(PairLoss):
     hard negative embeddings for deep metric learning", ICCV 2021: the sum is divided by the number of positive pairs;
     the paper calls its |P| "the set of classes in the batch". `synthesis.py` defines the pairs and d_ijkl.
 
-    Parameters
-    ----------
-    margin : added to the distance of the positive; >= 0.
-    synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
-    points : number of points that embedding expansion interpolates within a pair.
-    normalize : L2-normalise the embeddings; `loop` requires it.
+    `margin`: added to the distance of the positive; >= 0. `synthesis`: `none`, `loop`, `loop_linear` or
+    `embedding_expansion`. `points`: number of points that embedding expansion interpolates within a pair. `normalize`:
+    L2-normalise the embeddings; `loop` requires it.
     """
 
     uses_tuples: bool = False

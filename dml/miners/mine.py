@@ -82,9 +82,7 @@ class PolicyMiner:
             the triples are every (a, p, n) with `positives[a, p]` and `negatives[a, n]`. Rows of dropped anchors are
             empty. A loss over pairs uses each pair once, although it is part of many triples.
 
-        Raises
-        ------
-        ValueError : embeddings are not float (N, D), labels not integers (N,), or `kept` not bool (N,).
+        Raises ValueError: embeddings are not float (N, D), labels not integers (N,), or `kept` not bool (N,).
         """
         labels = checked_labels(embeddings, labels)
         if kept is not None:

@@ -30,9 +30,7 @@ class WrongPairs:
     share : the probability of a triple to be changed, from 0 to 1.
     positives, negatives, margin : the two policies and their setting, as in `dml.miners.build`.
 
-    Raises
-    ------
-    ValueError : an unknown policy, or a value outside of its range.
+    Raises ValueError: an unknown policy, or a value outside of its range.
     """
 
     version: ClassVar[int] = 1

@@ -46,14 +46,8 @@ class Layers(nn.Module):
     by their mean; and the means of at most three layers below, each the last one of its shape. Where all have one
     shape, as in Vision Transformers, they are those at half and three quarters of the depth.
 
-    Parameters
-    ----------
-    shape : (C, H, W) of the images, which are square.
-
-    Attributes
-    ----------
-    widths : of the parts, by name: `last layer`, `last layer, GeM`, `before conv_head`. Only the first of a network
-        that cannot be divided into blocks.
+    `shape`: (C, H, W) of the images, which are square. `widths` of the parts, by name: `last layer`, `last layer, GeM`,
+    `before conv_head`; only the first of a network that cannot be divided into blocks.
     """
 
     version: ClassVar[int] = 1  # of which layers there are, and their pooling

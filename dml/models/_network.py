@@ -37,9 +37,7 @@ class EmbeddingNetwork(nn.Module):
     head_normalize : divide each row of features by its length before the head.
     batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
-    Raises
-    ------
-    ValueError : an unknown batch norm; the message lists the choices.
+    Raises ValueError: an unknown batch norm; the message lists the choices.
     """
 
     def __init__(self, backbone: Backbone, embedding_size: int, head_normalize: bool = False, batch_norm: str = "live"):
@@ -175,9 +173,7 @@ def build(
     layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
-    Raises
-    ------
-    ValueError : an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
+    Raises ValueError: an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")

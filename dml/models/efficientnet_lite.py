@@ -43,9 +43,7 @@ class Lite(Wrapped):
     mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those with
         which the package's weights were trained.
 
-    Raises
-    ------
-    ValueError : a package is missing; the message says how to install it.
+    Raises ValueError: a package is missing; the message says how to install it.
     """
 
     file_settings: ClassVar[Sequence[str]] = ()

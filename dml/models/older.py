@@ -74,14 +74,9 @@ class InceptionBn(Untrained, nn.Module):
     with stride 2 sees one row and one column more, beyond the border, so that its result has the size of the
     convolutions'.
 
-    images (N, C, H, W) -> (N, 1024).
-
-    Parameters
-    ----------
-    channels : C of the images.
-    image_size : checked only: at least 7 pixels. The mean over space accepts any other size.
-    frozen_batch_norm : keep batch-norm statistics and affine parameters as they are at the start, for a network that
-        starts from trained weights (LoOp's supplement).
+    images (N, C, H, W) -> (N, 1024). `channels`: C. `image_size`: checked only: at least 7 pixels. The mean over space
+    accepts any other size. `frozen_batch_norm`: keep batch-norm statistics and affine parameters as they are at the
+    start, for a network that starts from trained weights (LoOp's supplement).
     """
 
     version: ClassVar[int] = 1

@@ -25,15 +25,10 @@ UNCHANGED = {"mean": [0.0], "std": [1.0]}
 class SideBySide(Untrained, nn.Module):
     """images (N, 3, H, W) -> (N, sum of the networks' features).
 
-    Parameters
-    ----------
-    channels : 3; the augmentation repeats grey images to 3 channels.
-    image_size : of all networks.
-    backbones : two or more, each by its name, or as `{name: timm, settings: {name: resnet50}}`.
+    `channels`: 3; the augmentation repeats grey images to 3 channels. `image_size`: of all networks. `backbones`: two
+    or more, each by its name, or as `{name: timm, settings: {name: resnet50}}`.
 
-    Raises
-    ------
-    ValueError : fewer than two backbones, or one that rejects its settings.
+    Raises ValueError: fewer than two backbones, or one that rejects its settings.
     """
 
     version: ClassVar[int] = 1
