@@ -31,11 +31,8 @@ BATCH_NORMS = ("live", "frozen")
 class EmbeddingNetwork(nn.Module):
     """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses normalise them.
 
-    Parameters
-    ----------
-    embedding_size : D of the head, a linear layer.
-    head_normalize : divide each row of features by its length before the head.
-    batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
+    `embedding_size`: D of the head, a linear layer. `head_normalize`: divide each row of features by its length before
+    the head. `batch_norm`: `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
     Raises ValueError: an unknown batch norm; the message lists the choices.
     """
