@@ -14,7 +14,7 @@ from dml.config import Study
 from dml.config.for_use import explained
 from dml.counting import counted
 from dml.papers import papers
-from dml.report.analysis.intervals import covers, summary_at
+from dml.report.analysis.intervals import interval_sources, summary_at
 from dml.report.labels import Texts, noise_label
 from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
@@ -80,11 +80,11 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
-    found = sections_of(results)
-    leading = [name for name, section in found.items() if getattr(section, "key_figure", False)]
-    key = next((name for name in (*leading, *KEY_FIGURE) if name in found), None)
+    applicable = sections_of(results)
+    leading = [name for name, section in applicable.items() if getattr(section, "key_figure", False)]
+    key = next((name for name in (*leading, *KEY_FIGURE) if name in applicable), None)
     sections, figure, tuning = [], None, mark(study)
-    for name, section in found.items():
+    for name, section in applicable.items():
         blocks = section.content(results)
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
@@ -112,8 +112,8 @@ def study_page(results: Results, root: Path) -> Page:
 def sections_of(results: Results) -> dict[str, Section]:
     """The sections of a study's page by their files' names; those of the study's paper come last."""
     places = [(PACKAGE, name) for name in STUDY]
-    own = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
-    places += [(paper.package, name) for paper in own for name in paper.study_sections]
+    of_study = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
+    places += [(paper.package, name) for paper in of_study for name in paper.study_sections]
     sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
     return {name: section for name, section in sections.items() if section.applies(results)}
 
@@ -125,10 +125,10 @@ def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
     """The blocks; the first drawing with a figure is called `key` and is saved as a PNG too."""
-    found = False
+    marked = False
     for block in blocks:
-        if not found and isinstance(block, Drawing) and block.figure is not None:
-            found = True
+        if not marked and isinstance(block, Drawing) and block.figure is not None:
+            marked = True
             yield replace(block, name="key", png=True)
         else:
             yield block
@@ -143,7 +143,7 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     others = [f"{int(counts['failed'])} failed"] if counts.get("failed") else []
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
-    spread = f"{spread} of the labels made wrong" if results.own_labels else f"label noise {spread}"
+    spread = f"{spread} of the labels made wrong" if results.user_labels else f"label noise {spread}"
     data = [dataset.label for dataset in study.datasets]
     return [
         ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), spread),
@@ -156,18 +156,18 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _notices(results: Results) -> list[Notice]:
-    found = [Notice(results.origin)] if results.origin else []
+    notices = [Notice(results.origin)] if results.origin else []
     tuning = EXPLAINED[mark(results.study)]
-    said = [tuning, *explained(results.study)]
-    found += [Notice(text, on_card=False) for text in said if text and not results.confirmed.empty]
-    found += [Notice(results.problem, bad=True)] if results.problem else []
+    texts = [tuning, *explained(results.study)]
+    notices += [Notice(text, on_card=False) for text in texts if text and not results.confirmed.empty]
+    notices += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:
-        found.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
+        notices.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
     if missing and not results.trials.empty:
         cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
-        found.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
-    return found
+        notices.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
+    return notices
 
 
 def figure_arrays(
@@ -175,9 +175,9 @@ def figure_arrays(
 ) -> dict[str, np.ndarray]:
     """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores."""
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
-    covers(loaded)  # asks for each class's scores
+    interval_sources(loaded)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
         if name not in STUDY:  # others take no arrays
             for _ in section.content(loaded):
                 pass
-    return loaded.figures.found
+    return loaded.figures.computed

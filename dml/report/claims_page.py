@@ -22,37 +22,37 @@ from dml.report.wording import evidence, place_of, text_of
 
 say = Texts(__file__)
 
-OWN = "Claims of the studies' own"
+STUDIES_CLAIMS = "Claims of the studies' own"
 Proof = tuple[TheorySection, TheoryVerdict]
 
 
 def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page."""
     entries = claim_entries(verdicts, theory)
-    own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
+    of_studies = [_study_claim(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}
-    said = [say("lead"), by_training(entries)] if titles else []
-    groups = {**titles, **{entry.group: entry.group for entry in own}}
+    paragraphs = [say("lead"), by_training(entries)] if titles else []
+    groups = {**titles, **{entry.group: entry.group for entry in of_studies}}
     blocks: list[Block] = [
         Paragraph(say("rule")),
         ClaimFilter(tuple(groups.items()), WORDS),
-        Download("claims", _frame(entries + own), "All claims as CSV", say("csv")),
+        Download("claims", _frame(entries + of_studies), "All claims as CSV", say("csv")),
     ]
     assets = Assets(root, "_claims")  # no study has this name
     sections = [PageSection("filter", "Find a claim", assets.save(blocks))]
     for anchor, title in titles.items():
         items = tuple(entry for entry in entries if entry.group == anchor)
         sections.append(PageSection(anchor, title, assets.save([ClaimList(items)])))
-    if own:
-        sections.append(PageSection("own", OWN, assets.save([ClaimList(tuple(own))])))
-    shown = entries or own
+    if of_studies:
+        sections.append(PageSection("own", STUDIES_CLAIMS, assets.save([ClaimList(tuple(of_studies))])))
+    shown = entries or of_studies
     counts = {word: sum(entry.verdict == word for entry in shown) for word in WORDS}
     return Page(
         "claims",
         "claims.html",
         eyebrow="Claims",
         title="What the papers claim, and what holds" if titles else "What the studies claim, and what holds",
-        description=said,
+        description=paragraphs,
         sections=sections,
         facts=[
             ("Claims", f"{len(shown)}", ""),
@@ -63,7 +63,7 @@ def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[Theory
 
 def is_by_training(entry: ClaimEntry) -> bool:
     """Whether a study's trials gave the entry its verdict, in place of a computation, a count or a measured time."""
-    return any(found.study and found.verdict == entry.verdict for found in entry.evidence)
+    return any(tested.study and tested.verdict == entry.verdict for tested in entry.evidence)
 
 
 def by_training(entries: Sequence[ClaimEntry]) -> str:
@@ -79,8 +79,8 @@ def by_training(entries: Sequence[ClaimEntry]) -> str:
 
 def papers_with_claims() -> list[Paper]:
     """Those of the project's papers of which claims are known."""
-    known = {claim.paper for claim in paper_claims().values()}
-    return [paper for paper in papers() if paper.name in known]
+    with_claims = {claim.paper for claim in paper_claims().values()}
+    return [paper for paper in papers() if paper.name in with_claims]
 
 
 def claim_entries(verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
@@ -94,13 +94,13 @@ def claim_entries(verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) 
 
 def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
     """What the sections of the theory page decide, by claim."""
-    found: dict[str, list[Proof]] = {}
+    proofs: dict[str, list[Proof]] = {}
     for section in theory:
         for verdict in section.verdicts() if isinstance(section, VerdictSection) else []:
             if verdict.claim not in paper_claims():
                 raise ValueError(f"theory section {section.anchor!r}: no paper has the claim {verdict.claim!r}")
-            found.setdefault(verdict.claim, []).append((section, verdict))
-    return found
+            proofs.setdefault(verdict.claim, []).append((section, verdict))
+    return proofs
 
 
 def _printed(
@@ -109,13 +109,13 @@ def _printed(
     tested = [verdict for verdict in verdicts if verdict.claim.id == claim.id]
     words: list[Word] = [proof.verdict for _, proof in proofs]
     word = worst(words) if words else head(claim, tested)
-    found = [_proof(section, proof) for section, proof in proofs] + [_tested(verdict) for verdict in tested]
-    found.sort(key=lambda e: DECIDED.index(e.verdict) if e.verdict in DECIDED else len(DECIDED))
+    items = [_proof(section, proof) for section, proof in proofs] + [_tested(verdict) for verdict in tested]
+    items.sort(key=lambda e: DECIDED.index(e.verdict) if e.verdict in DECIDED else len(DECIDED))
     facts = [("Published", claim.published_effect)]
     facts += [("Corrected", proof.corrected) for _, proof in proofs]
     if word == "needs data":
         facts.append(("Needs data", ", ".join(claim.needs)))
-    if not found:
+    if not items:
         facts.append(("Why no study decides it", claim.no_study))
     if word in ("not tested", "needs data") or (word == "undecided" and claim.least_sources > 1):
         facts.append(("What would decide it", claim.comparison))
@@ -128,12 +128,12 @@ def _printed(
         claim.place,
         claim.claim,
         tuple((label, value) for label, value in facts if value),
-        tuple(found),
+        tuple(items),
         commands=commands if word in ("not tested", "needs data") else (),
     )
 
 
-def _own(verdict: Verdict) -> ClaimEntry:
+def _study_claim(verdict: Verdict) -> ClaimEntry:
     sign, place = SIGNS[verdict.word], place_of(verdict)
     return ClaimEntry(
         "", f"Study {verdict.study}", sign, verdict.word, place, text_of(verdict), (), (_tested(verdict),)
@@ -194,12 +194,12 @@ def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
     """Save the figures and CSV files of the theory page below `root`, and return the page."""
     assets = Assets(root, "_theory")  # no study has this name
     sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
-    said = " ".join(filter(None, (paper.computed for paper in papers())))
+    summary = " ".join(filter(None, (paper.computed for paper in papers())))
     return Page(
         "theory",
         "theory.html",
         eyebrow="Theory",
         title="What the papers prove, computed",
-        description=[said] if said else [],
+        description=[summary] if summary else [],
         sections=sections,
     )

@@ -197,8 +197,8 @@ def draw(panels: Iterable[Axes], series: Sequence[Series], **title: Any) -> pd.D
     """
     for axes, panel in zip(panels, dict.fromkeys(each.panel for each in series), strict=True):
         axes.set_title(panel, **title)
-        for own in [each for each in series if each.panel == panel]:
-            axes.plot(own.frame["x"], own.frame["y"], own.look, **own.more)
+        for line in [each for each in series if each.panel == panel]:
+            axes.plot(line.frame["x"], line.frame["y"], line.look, **line.more)
     return pd.concat([each.frame for each in series], ignore_index=True)
 
 

@@ -31,16 +31,16 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
         return today, trials, say("unreadable", why=_first(error))
     if ran == today:
         return today, trials, ""
-    own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
-    if not own & wanted:
+    cells_run, cells_today = ({cell.name for cell in study.cells()} for study in (ran, today))
+    if not cells_run & cells_today:
         return today, trials[:0], say("none")
-    ran = ran.without(own - wanted)
-    said = [say("changed")]
-    if gone := len(own - wanted):
-        said.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
-    if new := len(wanted - own):
-        said.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
-    return ran, trials[trials["cell"].isin(own & wanted)], " ".join(said)
+    ran = ran.without(cells_run - cells_today)
+    changes = [say("changed")]
+    if gone := len(cells_run - cells_today):
+        changes.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
+    if new := len(cells_today - cells_run):
+        changes.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
+    return ran, trials[trials["cell"].isin(cells_run & cells_today)], " ".join(changes)
 
 
 def _first(error: ValueError) -> str:

@@ -67,10 +67,10 @@ def further(cell: Cell) -> dict[str, Any]:
 
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
     """The method of a cell."""
-    own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
+    settings_shown = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
-    if own:
-        loss += "(" + ",".join(f"{key}{_setting_text(value)}" for key, value in own.items()) + ")"
+    if settings_shown:
+        loss += "(" + ",".join(f"{key}{_setting_text(value)}" for key, value in settings_shown.items()) + ")"
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
     settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
     part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""

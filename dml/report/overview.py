@@ -75,16 +75,16 @@ def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:
 
 def _item(entry: ClaimEntry) -> str:
     """A claim; what the tests found that made its verdict comes first, each with its study."""
-    found = sorted(entry.evidence, key=lambda evidence: evidence.verdict != entry.verdict)
-    texts = [f"{e.verdict}: " * (e.verdict != entry.verdict) + f"{e.text}{_source(e)}" for e in found]
+    tests = sorted(entry.evidence, key=lambda evidence: evidence.verdict != entry.verdict)
+    texts = [f"{e.verdict}: " * (e.verdict != entry.verdict) + f"{e.text}{_source(e)}" for e in tests]
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
     return f"{entry.sign} **{entry.verdict}**: {entry.text} ({entry.place}) {'; '.join(texts)}{corrected}"
 
 
-def _source(found: Evidence) -> str:
+def _source(tested: Evidence) -> str:
     """The study with the claim's remark: `(`eps-noise`: asked later)`."""
-    note = f": {found.note.rstrip('.')}" if found.note else ""
-    return f" (`{found.study}`{note})" if found.study else ""
+    note = f": {tested.note.rstrip('.')}" if tested.note else ""
+    return f" (`{tested.study}`{note})" if tested.study else ""
 
 
 def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
@@ -96,19 +96,19 @@ def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
         spent = duration(float(results.trials["seconds"].sum()))
         yield Heading(3, study.title)
         yield Paragraph(" ".join(study.description.split()))
-        yield _own_claims(results)
+        yield _study_claims(results)
         yield Picture(f"{metric_label(study.search.objective)} of each method", f"{FIGURES / study.name}.png")
         machine, commit = summary.get("machine", "one machine"), commit + after_comma(mark(study))
         yield Paragraph(say("study", name=study.name, what=what, spent=spent, machine=machine, commit=commit))
 
 
-def _own_claims(results: Results) -> Items:
+def _study_claims(results: Results) -> Items:
     """What the study itself asks, as a list; what papers claim is above."""
     lines = []
     for verdict in results.verdicts:
         if verdict.claim.printed is None:
             tested = evidence(verdict)
             note = f" {tested.note}" if tested.note else ""
-            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {text_of(verdict)} {tested.text}.{note}"
-            lines.append(" ".join(found.split()))
+            text = f"{SIGNS[verdict.word]} **{verdict.word}**: {text_of(verdict)} {tested.text}.{note}"
+            lines.append(" ".join(text.split()))
     return Items(tuple(lines))

@@ -39,12 +39,12 @@ class FigureData:
 
     Attributes
     ----------
-    found : what has been computed so far, by the same names.
+    computed : what has been computed so far, by the same names.
     """
 
     snapshot: Mapping[str, np.ndarray] | None = None
     before: Mapping[str, np.ndarray] = field(default_factory=dict)
-    found: Arrays = field(default_factory=dict)
+    computed: Arrays = field(default_factory=dict)
 
     def of(self, figure: str, key: str, part: str, compute: Callable[[], Arrays]) -> Arrays:
         """The arrays of one figure for one trial and set, by their field; of a snapshot without them, none.
@@ -56,7 +56,7 @@ class FigureData:
         place = _place(figure, key, part)
         if self.snapshot is None:
             arrays = compute() or _at(place, self.before)
-            self.found.update({place + name: array for name, array in arrays.items()})
+            self.computed.update({place + name: array for name, array in arrays.items()})
             return arrays
         return _at(place, self.snapshot)
 
@@ -114,7 +114,7 @@ class Results:
                 values.setdefault(key, set()).add(value_text(value))
         if "filter" in values and any(cell.filter is None for cell in self.cells.values()):
             values["filter"].add("none")
-        return [key for key, found in values.items() if len(found) > 1]
+        return [key for key, texts in values.items() if len(texts) > 1]
 
     @cached_property
     def conditions(self) -> list[tuple[str, str]]:
@@ -131,15 +131,15 @@ class Results:
     @cached_property
     def cells_by_method(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:
         """By dataset and method, the cells at each noise model and rate."""
-        found: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
+        cells: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
         for name, cell in self.cells.items():
-            found.setdefault((cell.dataset, self.methods[name]), {})[cell.noise, cell.rate] = name
-        return found
+            cells.setdefault((cell.dataset, self.methods[name]), {})[cell.noise, cell.rate] = name
+        return cells
 
     def cells_of(self, dataset: str, noise: str, rate: float | None = None) -> list[str]:
         """The names of the cells of one condition, at one noise rate or at all."""
-        found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
-        return [name for name, c in found.items() if rate is None or c.rate == rate]
+        cells = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
+        return [name for name, c in cells.items() if rate is None or c.rate == rate]
 
     @cached_property
     def experiment(self) -> bool:
@@ -158,13 +158,13 @@ class Results:
         return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
 
     @cached_property
-    def own_labels(self) -> bool:
+    def user_labels(self) -> bool:
         """Whether the labels are a user's own on all datasets, so that some may be wrong at rate 0."""
         return all(has_own_labels(self.study, dataset.label) for dataset in self.study.datasets)
 
     def level(self, noise: str, rate: float) -> str:
         """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""
-        return level_label(noise, rate, self.own_labels)
+        return level_label(noise, rate, self.user_labels)
 
     def where(self, dataset: str, noise: str) -> str:
         """What a caption adds if the study has several datasets or noise models: `, on cub200, uniform noise`.
@@ -190,10 +190,10 @@ class Results:
     @cached_property
     def logged(self) -> dict[str, list[dict[str, Any]]]:
         """What the confirmed trials of each cell logged, in the order of seeds."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        logs: dict[str, list[dict[str, Any]]] = {}
         for cell, text in zip(self.confirmed["cell"], self.confirmed["diagnostics"], strict=True):
-            found.setdefault(cell, []).append(parsed(text) or {})
-        return found
+            logs.setdefault(cell, []).append(parsed(text) or {})
+        return logs
 
     @cached_property
     def score_keys(self) -> list[str]:
@@ -202,16 +202,16 @@ class Results:
         Not of metrics that asked for more clusters than there are images: then the embeddings do not matter.
         """
         sets, listed = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
-        known = [key for key in self.confirmed if ScoreKey.is_spelt(key) and self.confirmed[key].notna().any()]
-        known = [key for key in known if not self._is_blind(key)]
+        scored = [key for key in self.confirmed if ScoreKey.is_spelt(key) and self.confirmed[key].notna().any()]
+        scored = [key for key in scored if not self._is_blind(key)]
 
         def place(key: str) -> tuple[int, str, int, int, str]:
             score = ScoreKey.parse(key)
             level = "" if score.level == "fine" else score.level
-            own = score.metric if score.metric in listed else score.stem  # `nmi@30` follows `nmi`
-            return _index(sets, score.set), level, _index(listed, own), score.number or 0, score.metric
+            metric = score.metric if score.metric in listed else score.stem  # `nmi@30` follows `nmi`
+            return _index(sets, score.set), level, _index(listed, metric), score.number or 0, score.metric
 
-        return sorted(known, key=place)
+        return sorted(scored, key=place)
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
@@ -233,8 +233,8 @@ class Results:
         """
         if key not in self._scores:
             self._scores[key] = self._scores_by_cell(key)
-        found = self._scores[key].get(cell)
-        return pd.Series(dtype=float) if found is None else found
+        scores = self._scores[key].get(cell)
+        return pd.Series(dtype=float) if scores is None else scores
 
     def confirmed_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `confirmed`. The rows of all cells are found at once: filters per cell would be slow."""
@@ -296,17 +296,17 @@ class Results:
         if not isinstance(part, ClusteringMetric) or not part.own_clusters:
             return False
         datasets = self.confirmed["cell"].map({cell: self.cells[cell].dataset for cell in self.cells})
-        found = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
-        return bool((found.size() > 1).all() and (found.nunique() == 1).all())
+        scores = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
+        return bool((scores.size() > 1).all() and (scores.nunique() == 1).all())
 
     def _scores_by_cell(self, key: str) -> dict[str, pd.Series]:
         if key not in self.confirmed:
             return {}
-        known = self.confirmed[self.confirmed[key].notna()]
+        scored = self.confirmed[self.confirmed[key].notna()]
         several = self.study.splits > 1
-        percent = 100 * known.set_index("split" if several else "seed")[key].astype(float)
-        found = percent.groupby(known["cell"].to_numpy(), sort=False)
-        return {str(name): own.groupby(level=0).mean() if several else own for name, own in found}
+        percent = 100 * scored.set_index("split" if several else "seed")[key].astype(float)
+        scores = percent.groupby(scored["cell"].to_numpy(), sort=False)
+        return {str(name): values.groupby(level=0).mean() if several else values for name, values in scores}
 
     @cached_property
     def _confirmed_by_cell(self) -> dict[str, pd.DataFrame]:
@@ -336,7 +336,7 @@ def _saved(path: Path) -> dict[str, np.ndarray]:
 
 
 def _by_cell(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {str(name): own for name, own in rows.groupby("cell", sort=False, observed=True)}
+    return {str(name): group for name, group in rows.groupby("cell", sort=False, observed=True)}
 
 
 def parsed(value: Any) -> Any:
@@ -353,17 +353,17 @@ def _index(values: list[str], value: str) -> int:
     return values.index(value) if value in values else len(values)
 
 
-Found = TypeVar("Found")
+Analysis = TypeVar("Analysis")
 
 
-def once(analysis: Callable[[Results], Found]) -> Callable[[Results], Found]:
+def once(analysis: Callable[[Results], Analysis]) -> Callable[[Results], Analysis]:
     """The analysis, made at its first call for each record of results, which keeps it. Nobody may change it."""
     name = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def found(results: Results) -> Found:
+    def cached(results: Results) -> Analysis:
         if name not in results.analyses:
             results.analyses[name] = analysis(results)
         return results.analyses[name]
 
-    return found
+    return cached

@@ -53,15 +53,15 @@ def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Va
     """What `make` returns, its files copied below `root`; both from `folder` if they are kept there."""
     if folder is None:
         return make(root)
-    own = folder / digest
+    kept = folder / digest
     if not is_made(folder, digest):
         shutil.rmtree(folder, ignore_errors=True)
-        (own / "files").mkdir(parents=True)
-        value = make(own / "files")
-        with replacing(own / VALUE) as temporary:  # last: without it, nothing is kept
+        (kept / "files").mkdir(parents=True)
+        value = make(kept / "files")
+        with replacing(kept / VALUE) as temporary:  # last: without it, nothing is kept
             temporary.write_bytes(pickle.dumps(value))
-    shutil.copytree(own / "files", root, dirs_exist_ok=True)
-    return pickle.loads((own / VALUE).read_bytes())
+    shutil.copytree(kept / "files", root, dirs_exist_ok=True)
+    return pickle.loads((kept / VALUE).read_bytes())
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def build(
     store: Path = Path("store"),
     out: Path = Path("report"),
     snapshots: Path = Path("docs/results"),
-    known: Path | None = None,
+    studies_folder: Path | None = None,
     progress: Callable[[int], None] | None = None,
     code: str = "",
 ) -> Path:
@@ -178,25 +178,25 @@ def build(
     sources = {source.name: source for source in (s if isinstance(s, Source) else Source.of(s) for s in studies)}
     if len(sources) < len(studies):
         raise ValueError(f"report: two studies share a name: {', '.join(study.name for study in studies)}")
-    if found := foreign(out):
-        raise ValueError(refusal(found, Path.cwd()))
+    if foreign_files := foreign(out):
+        raise ValueError(refusal(foreign_files, Path.cwd()))
     here = {name for name in sources if (results_root / name / "trials.parquet").is_file()}
     names = sorted(sources, key=lambda name: name not in here)
-    asked = bool(paper_claims() or any(source.read().compare for source in sources.values()))
+    has_claims = bool(paper_claims() or any(source.read().compare for source in sources.values()))
     sections = theory_sections()
-    links = (asked, bool(sections))
+    links = (has_claims, bool(sections))
     folders = {name: (results_root / name, snapshots / name) for name in names}
-    own = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
+    inputs = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
     families = _families(names)
-    digests = {name: _digest(*(own[other] for other in sorted(families[name]))) for name in names}
+    digests = {name: _digest(*(inputs[other] for other in sorted(families[name]))) for name in names}
     kept = store / "report" / "pages" if code else None
 
     def folder(name: str) -> Path | None:
         return kept and kept / name
 
     shown = {snapshot.path.name for snapshot in published(snapshots)} & sources.keys() or set(names)
-    cases = known and known.parent / FILE
-    tables = _digest(code, *(own[name] for name in names if name in shown), *_inputs([cases] if cases else []))
+    cases = studies_folder and studies_folder.parent / FILE
+    tables = _digest(code, *(inputs[name] for name in names if name in shown), *_inputs([cases] if cases else []))
     stale = [name for name in names if not is_made(folder(name), digests[name])]
     read = {other for name in stale for other in families[name]}
     read |= set() if is_made(folder("_index"), tables) else shown
@@ -220,7 +220,7 @@ def build(
         renderer = Renderer(root, *links)
         renderer.shared()
         claims: Page | bool = False
-        if asked:
+        if has_claims:
             verdicts = [verdict for page in pages for verdict in page.verdicts]
             claims = claims_page(root, verdicts, proved[1])
             renderer.page(claims)
@@ -250,7 +250,7 @@ def _families(names: Sequence[str]) -> dict[str, set[str]]:
     papers: dict[str, set[str]] = defaultdict(set)
     for test in registered():
         papers[test.claim.paper] |= set(test.studies) & set(names)
-    return {name: {name}.union(*(found for found in papers.values() if name in found)) for name in names}
+    return {name: {name}.union(*(related for related in papers.values() if name in related)) for name in names}
 
 
 def _files(folders: tuple[Path, Path]) -> tuple[Path, ...]:

@@ -174,16 +174,16 @@ def effect(
 
 def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
     """`statistics.one_sided_t` with further variance."""
-    own = estimate(float(values.mean()) - bound, terms, searches)
-    return own.p / 2 if own.mean > 0 else 1 - own.p / 2
+    shifted = estimate(float(values.mean()) - bound, terms, searches)
+    return shifted.p / 2 if shifted.mean > 0 else 1 - shifted.p / 2
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:
     """(confirming, refuting): the p of a claim from those of its parts; NaN if a part has less than two seeds."""
-    found = np.array([(e.confirming, e.refuting) for e in effects])
-    if np.isnan(found).any():
+    p = np.array([(e.confirming, e.refuting) for e in effects])
+    if np.isnan(p).any():
         return float("nan"), float("nan")
-    return float(found[:, 0].max()), float(min(1.0, len(effects) * found[:, 1].min()))
+    return float(p[:, 0].max()), float(min(1.0, len(effects) * p[:, 1].min()))
 
 
 def decided(confirming: float, refuting: float) -> tuple[Word, float]:
@@ -206,13 +206,13 @@ def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
     families: dict[tuple[str, bool], list[int]] = {}
     for i in (i for i in p if not math.isnan(p[i][0])):
         families.setdefault((measured[i].claim.paper, measured[i].stand_in), []).append(i)
-    found = list(measured)
+    verdicts = list(measured)
     for family in families.values():
         words = _decided([p[i] for i in family])
         with_another = _decided([*(p[i] for i in family), (1.0, 1.0)])
         for i, (word, value), (then, _) in zip(family, words, with_another, strict=False):
-            found[i] = _disputed(replace(found[i], word=word, p=value, fragile=then != word))
-    return found
+            verdicts[i] = _disputed(replace(verdicts[i], word=word, p=value, fragile=then != word))
+    return verdicts
 
 
 def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
@@ -228,15 +228,15 @@ def _disputed(verdict: Verdict) -> Verdict:
     return replace(verdict, word="undecided", reason=reason, fragile=False)
 
 
-def head(claim: PaperClaim, found: Sequence[Verdict]) -> Word:
+def head(claim: PaperClaim, verdicts: Sequence[Verdict]) -> Word:
     """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
 
     A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.
     Of a claim with several tests, one with flags keeps the others from confirming it.
     """
-    own = [verdict for verdict in found if not verdict.stand_in]
-    word = worst([verdict.word for verdict in own])
-    covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
-    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in own)):
+    direct = [verdict for verdict in verdicts if not verdict.stand_in]
+    word = worst([verdict.word for verdict in direct])
+    covered = {source for verdict in direct if verdict.word in DECIDED for source in verdict.sources}
+    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in direct)):
         return "undecided"
     return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word

@@ -84,10 +84,11 @@ def measured(verdict: Verdict) -> str:
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names our score and data."""
-    found = verdict.comparison
+    comparison = verdict.comparison
     on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
-    note = " ".join(found.note.split())
-    smaller = f"Compared: {found.compared}; expected {found.expected}. {note}".strip() if found.compared else ""
+    note = " ".join(comparison.note.split())
+    smaller = f"Compared: {comparison.compared}; expected {comparison.expected}. {note}".strip()
+    smaller = smaller if comparison.compared else ""
     text = on * bool(verdict.data) + measured(verdict)
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study, note)
 

@@ -37,12 +37,12 @@ def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     others = [column for column in trials if column not in (*scores, "host")]
     cells = {cell.name: cell for cell in study.cells()}
     order = {name: i for i, name in enumerate(cells)}
-    known = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
-    known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
+    finished = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
+    finished = finished.assign(_cell=finished["cell"].map(order), _phase=finished["phase"] == "confirm")
     split = [name for name in ("split",) if name in trials]
-    known = known.sort_values(["_cell", *split, "_phase", "number"])[[*others, *used]]
-    rows = [_row(study, cells[row["cell"]], row, used) for row in known.to_dict("records")]
-    frame = pd.DataFrame(rows, columns=known.columns)
+    finished = finished.sort_values(["_cell", *split, "_phase", "number"])[[*others, *used]]
+    rows = [_row(study, cells[row["cell"]], row, used) for row in finished.to_dict("records")]
+    frame = pd.DataFrame(rows, columns=finished.columns)
     frame.attrs[ATTRIBUTE] = trials.attrs.get(ATTRIBUTE) or record(study)
     return frame
 
@@ -126,8 +126,8 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     """Write a study's snapshot."""
     check_ran(study, results)
     snapshot = Snapshot(root / study.name)
-    if not is_output(snapshot.path / TRIALS) and (found := sorted(snapshot.path.glob("[!.]*"))):
-        raise ValueError(refusal(found, Path.cwd()))
+    if not is_output(snapshot.path / TRIALS) and (foreign := sorted(snapshot.path.glob("[!.]*"))):
+        raise ValueError(refusal(foreign, Path.cwd()))
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)

@@ -62,10 +62,10 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     shares = [steps / steps[-1] for steps, _ in each]
     if not each:
         return []
-    start = max(own[0] for own in shares)
+    start = max(share[0] for share in shares)
     grid = np.unique(np.concatenate(shares).round(9))
     grid = grid[grid >= round(float(start), 9)]
-    means = np.mean([np.interp(grid, own, scores) for own, (_, scores) in zip(shares, each, strict=True)], axis=0)
+    means = np.mean([np.interp(grid, at, scores) for at, (_, scores) in zip(shares, each, strict=True)], axis=0)
     return list(zip(grid.tolist(), means.tolist(), strict=True))
 
 
@@ -98,7 +98,7 @@ NOT_KNOWN = "whether scores still rise is not known"
 class Flags:
     """Why a comparison decides nothing, and what is not known about it."""
 
-    found: tuple[str, ...] = ()  # `not tuned`, `still rising`, `below the baseline (...)`
+    reasons: tuple[str, ...] = ()  # `not tuned`, `still rising`, `below the baseline (...)`
     unknown: tuple[str, ...] = ()
 
 
@@ -114,8 +114,8 @@ def flags(results: Results, cells: Iterable[Cell], fixed: bool = False, same_len
     tuning = "" if fixed else mark(results.study)
     rises = [_still_rises(results, cell) for cell in trained]
     rising = RISING if any(rises) else ""
-    below, known = _below(results, trained, same_length)
-    unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
+    below, has_baseline = _below(results, trained, same_length)
+    unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not has_baseline)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
 
 
@@ -126,14 +126,14 @@ def _trains(results: Results, cell: Cell) -> bool:
 
 def doubts(results: Results, *names: str) -> str:
     """The flags of these cells without numbers: `not tuned, below the baseline`; empty if their comparison counts."""
-    found = flags(results, [results.cells[name] for name in names]).found
-    return ", ".join(text.partition(" (")[0] for text in found)
+    reasons = flags(results, [results.cells[name] for name in names]).reasons
+    return ", ".join(text.partition(" (")[0] for text in reasons)
 
 
 def marks(results: Results, *names: str) -> str:
     """What is said beside a score of these cells: their flags without numbers, and their caveats."""
-    told = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
-    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(told))))
+    remarks = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
+    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(remarks))))
 
 
 def _still_rises(results: Results, cell: Cell) -> bool | None:
@@ -152,11 +152,11 @@ def _still_rises(results: Results, cell: Cell) -> bool | None:
 
 def _tuning_curves(results: Results, cell: Cell) -> dict[int, Curve]:
     """By class split, the curve of the tuning trial that was chosen, on validation classes."""
-    found = {}
+    curves = {}
     for split, tried in results.tuned_of(cell.name).groupby("split"):
         best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
-        found[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
-    return found
+        curves[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
+    return curves
 
 
 def _curve(text: str, key: str) -> Curve:
@@ -167,18 +167,18 @@ def _curve(text: str, key: str) -> Curve:
 
 def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str, bool]:
     """How far the worst cell is below the baseline, in words, and whether all cells have one."""
-    worst, text, known = 0.0, "", True
+    worst, text, complete = 0.0, "", True
     for cell in cells:
-        found = _beside_baseline(results, cell, same_length)
-        if found is None:
-            known = False
+        comparison = _beside_baseline(results, cell, same_length)
+        if comparison is None:
+            complete = False
             continue
-        key, score, baseline = found
+        key, score, baseline = comparison
         if score - baseline.score < worst:
             worst = score - baseline.score
             side = ScoreKey.parse(key).set
             text = f"{BELOW} (R@1, {SETS[side]}: {percent(score)}, {baseline.label} {percent(baseline.score)})"
-    return text, known
+    return text, complete
 
 
 def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[str, float, Baseline] | None:
@@ -189,8 +189,8 @@ def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[s
         for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
             key = str(ScoreKey(side, level, SCORE))
             values = results.values(cell.name, key)
-            found = (untrained(results, cell.dataset, cell.noise, cell.rate, key, length) for length in lengths)
-            baseline = next(filter(None, found), None)
+            baselines = (untrained(results, cell.dataset, cell.noise, cell.rate, key, length) for length in lengths)
+            baseline = next(filter(None, baselines), None)
             if len(values) and baseline is not None:
                 return key, float(values.mean()), baseline
     return None

@@ -46,10 +46,10 @@ def summary_of(
         metrics, such as AMI, can be negative.
     overlap : of class splits, `Results.overlap`.
     """
-    found = _without_rounding(np.asarray(list(values), dtype=float), bounds)
-    if not len(found):
+    scores = _without_rounding(np.asarray(list(values), dtype=float), bounds)
+    if not len(scores):
         return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
-    s = statistics.summary(found, bounds=_consistent(found, bounds), overlap=overlap)
+    s = statistics.summary(scores, bounds=_consistent(scores, bounds), overlap=overlap)
     return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
 
 
@@ -80,8 +80,8 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
         return None
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
     objective = results.objective(results.cells[cell].dataset)
-    own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
-    return Term(statistics.resampled_best(choosing, choosing if own is None else own), len(tried) - 1.0)
+    scores = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
+    return Term(statistics.resampled_best(choosing, choosing if scores is None else scores), len(tried) - 1.0)
 
 
 def _on_validation(key: str) -> str:
@@ -90,15 +90,15 @@ def _on_validation(key: str) -> str:
 
 def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
     """A score of tuning trials on validation classes; None if a trial lacks it."""
-    own = _on_validation(key)
-    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
+    column = _on_validation(key)
+    scores = 100 * tried[column].to_numpy(dtype=float) if column in tried else np.array([np.nan])
     return scores if np.isfinite(scores).all() else None
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
     """Those of a weighted sum of cells' scores, such as a difference."""
-    found = {cell: search_term(results, cell, key) for cell in weights}
-    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in found.items() if term is not None]
+    terms = {cell: search_term(results, cell, key) for cell in weights}
+    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in terms.items() if term is not None]
 
 
 def searches(results: Results) -> bool:
@@ -118,13 +118,13 @@ QUERIES = -1  # the row of `class_means` with each class's queries
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
 
 
-def over(results: Results) -> str:
+def block_plural(results: Results) -> str:
     """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
     return f"{results.study.block}s"
 
 
 @once
-def covers(results: Results) -> str:
+def interval_sources(results: Results) -> str:
     """What the intervals of the objective cover, and of comparisons by it."""
     if results.study.splits > 1:
         return SPLITS
@@ -134,21 +134,21 @@ def covers(results: Results) -> str:
     return SEARCHES if searches(results) else SEEDS
 
 
-def covers_of(results: Results, key: str, name: str) -> str:
-    """As `covers`, of a cell's interval of any score: only the objective has scores of classes."""
-    found = covers(results)
+def score_sources(results: Results, key: str, name: str) -> str:
+    """as `interval_sources`, of a cell's interval of any score: only the objective has scores of classes."""
+    sources = interval_sources(results)
     if key == results.objective(results.cells[name].dataset):
-        return found
-    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(found, found)
+        return sources
+    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(sources, sources)
 
 
 def coverage(results: Results, keys: Iterable[str]) -> str:
     """What the intervals of these scores cover, in words for captions."""
-    name = {cell.dataset: name for name, cell in results.cells.items()}
+    cells = {each.dataset: cells for cells, each in results.cells.items()}
     by_text: dict[str, list[str]] = {}
     for key in keys:
-        for own in name.values():
-            of = by_text.setdefault(covers_of(results, key, own), [])
+        for cell in cells.values():
+            of = by_text.setdefault(score_sources(results, key, cell), [])
             of += [metric_label(metric_of(key))] * (metric_label(metric_of(key)) not in of)
     texts = [f"{text} ({', '.join(of)})" if len(by_text) > 1 else text for text, of in by_text.items()]
     corrected = f"; {CORRECTED}" if results.overlap else ""
@@ -169,51 +169,51 @@ def class_means(results: Results, name: str) -> pd.DataFrame:
 def _class_means(results: Results, name: str) -> pd.DataFrame:
     dataset = results.cells[name].dataset
     score = ScoreKey.parse(results.objective(dataset))
-    found: dict[int, pd.Series] = {}
+    means: dict[int, pd.Series] = {}
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
     for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
         saved = results.figures.of(FIGURE, key, score.set, partial(_saved, results, key, score))
         if not len(saved):
             return pd.DataFrame()
-        found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
+        means[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
         counts = pd.Series(saved["queries"].astype(float), saved["class"])
-    return pd.DataFrame({**found, QUERIES: counts}).T
+    return pd.DataFrame({**means, QUERIES: counts}).T
 
 
 def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
-    """`summary_of` a cell's score, with the interval that `covers_of` names."""
+    """`summary_of` a cell's score, with the interval that `score_sources` names."""
     row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
-    return with_estimate(row, of_score(results, key, name), f"{prefix} ")
+    return with_estimate(row, score_interval(results, key, name), f"{prefix} ")
 
 
-def of_score(results: Results, key: str, cell: str) -> Estimate | None:
-    """A cell's mean score with `of_weights`' interval, cut at the bounds of a score."""
-    found = of_weights(results, key, {cell: 1.0})
+def score_interval(results: Results, key: str, cell: str) -> Estimate | None:
+    """A cell's mean score with `weighted_interval`' interval, cut at the bounds of a score."""
+    interval = weighted_interval(results, key, {cell: 1.0})
     low, high = SCORE
-    if found is None or not low <= found.mean <= high:
-        return found
-    return found._replace(low=max(found.low, low), high=min(found.high, high))
+    if interval is None or not low <= interval.mean <= high:
+        return interval
+    return interval._replace(low=max(interval.low, low), high=min(interval.high, high))
 
 
-def of_difference(results: Results, key: str, first: str, second: str) -> Estimate | None:
-    """The mean difference of two cells, paired by seed and class; None as in `of_weights`."""
-    return of_weights(results, key, {first: 1.0, second: -1.0})
+def difference_interval(results: Results, key: str, first: str, second: str) -> Estimate | None:
+    """The mean difference of two cells, paired by seed and class; None as in `weighted_interval`."""
+    return weighted_interval(results, key, {first: 1.0, second: -1.0})
 
 
-def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
-    """The weighted sum of cells' mean scores, with the interval that `covers_of` names.
+def weighted_interval(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """The weighted sum of cells' mean scores, with the interval that `score_sources` names.
 
     None if that is Student's t over blocks (`statistics.summary`).
     """
-    own = [weight * results.values(name, key) for name, weight in weights.items()]
-    values = pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
+    weighted = [weight * results.values(name, key) for name, weight in weights.items()]
+    values = pd.concat(weighted, axis=1, join="inner").dropna().sum(axis=1)
     if results.study.splits > 1:
         return None
-    return over_seeds(values, class_terms(results, key, weights), search_terms(results, weights, key))
+    return seed_interval(values, class_terms(results, key, weights), search_terms(results, weights, key))
 
 
-def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
+def seed_interval(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
     """The mean of values, one per seed, with further variance; None without any, or with one seed."""
     if len(values) < 2 or not (classes or searches):
         return None
@@ -223,17 +223,17 @@ def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Te
 
 def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:
     """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
-    if covers_of(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
+    if score_sources(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
         return []
     tables = [class_means(results, name) for name in weights]
-    rows = sorted(set.intersection(*(set(own.index) for own in tables)) - {QUERIES})
-    columns = sorted(set.intersection(*(set(own.columns) for own in tables)))
+    rows = sorted(set.intersection(*(set(table.index) for table in tables)) - {QUERIES})
+    columns = sorted(set.intersection(*(set(table.columns) for table in tables)))
     if not rows or len(columns) < 2:
         return []
     counts = tables[0].loc[QUERIES, columns].to_numpy()
     weighted = zip(tables, weights.values(), strict=True)
     return [
-        class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)
+        class_term(sum(weight * table.loc[rows, columns].to_numpy().mean(axis=0) for table, weight in weighted), counts)
     ]
 
 
@@ -244,12 +244,12 @@ def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
     return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)
 
 
-def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
+def with_estimate(row: dict[str, Any], interval: Estimate | None, prefix: str = "") -> dict[str, Any]:
     """A row with its interval, and its p if it has one, replaced by those of an estimate; with a prefix p stays."""
-    if own is None:
+    if interval is None:
         return row
-    found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
-    return found | ({"p": own.p} if "p" in row and not prefix else {})
+    replaced = row | {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
+    return replaced | ({"p": interval.p} if "p" in row and not prefix else {})
 
 
 def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import special
 
 from dml import statistics
-from dml.report.analysis.intervals import of_difference, of_score, search_terms, summary_of, with_estimate
+from dml.report.analysis.intervals import difference_interval, score_interval, search_terms, summary_of, with_estimate
 from dml.report.analysis.selection import best_of, validations
 from dml.report.labels import is_topline
 from dml.report.results import Results, once
@@ -40,13 +40,13 @@ def adjusted_p(p: Sequence[float], pairs: Sequence[int]) -> np.ndarray:
     p : (R,), two-sided, by the paired t-test; NaN without a test. Such a method counts among those that could win.
     pairs : (R,), the seeds or queries that the winner shares with each.
     """
-    found, least, methods = np.full(len(p), np.nan), 0.0, len(p) + 1
+    adjusted, least, methods = np.full(len(p), np.nan), 0.0, len(p) + 1
     for rank, i in enumerate(np.lexsort((pairs, p))):  # NaN is last
         if np.isnan(p[i]):
             break
         least = max(least, _chance(p[i], min(pairs[i], MANY), methods - rank, methods))
-        found[i] = least
-    return found
+        adjusted[i] = least
+    return adjusted
 
 
 def _chance(p: float, n: int, left: int, methods: int) -> float:
@@ -62,7 +62,7 @@ def _leads(methods: int, n: int) -> np.ndarray:
     draws = min(DRAWS, NUMBERS // (methods * n))
     normal = numpy_generator(0, "leads of the best of equal methods")
     scores = np.empty((methods, draws, n))
-    found = np.zeros((methods, draws), np.float32)
+    leads = np.zeros((methods, draws), np.float32)
     for m in range(methods):
         scores[m] = normal.standard_normal((draws, n))
         if m == 0:
@@ -73,8 +73,8 @@ def _leads(methods: int, n: int) -> np.ndarray:
         first = np.flatnonzero(t < 0)  # where this method is the new best
         best[first] = scores[m, first]
         highest[first] = _paired_t(best[first] - scores[:m, first]).max(axis=0)
-        found[m] = highest
-    return found
+        leads[m] = highest
+    return leads
 
 
 def _paired_t(differences: np.ndarray) -> np.ndarray:
@@ -101,26 +101,26 @@ def paired(first: pd.Series, second: pd.Series, overlap: float) -> dict[str, Any
     `overlap` is `Results.overlap`.
     """
     first, second = aligned(first, second)
-    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
+    row = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
     if not len(first):
-        return found
+        return row
     differences = first.to_numpy() - second.to_numpy()
     s = statistics.summary(differences, bounds=(-100.0, 100.0), overlap=overlap)
     p = statistics.paired_t(differences, overlap)
-    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
+    return row | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
 
 
 def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows with `holm`: their p after Holm's correction over all of them; NaN if p is."""
-    known = [i for i, row in enumerate(family) if np.isfinite(row["p"])]
-    adjusted = dict(zip(known, statistics.holm([family[i]["p"] for i in known]), strict=True))
+    tested = [i for i, row in enumerate(family) if np.isfinite(row["p"])]
+    adjusted = dict(zip(tested, statistics.holm([family[i]["p"] for i in tested]), strict=True))
     return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
 
 
 def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
     """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`)."""
     p = adjusted_p([row["p"] for row in others], [row[pairs] for row in others])
-    return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
+    return [row | {"p adjusted": value} for row, value in zip(others, p.tolist(), strict=True)]
 
 
 def against_winner(
@@ -144,13 +144,13 @@ def against_winner(
     `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted`).
     A winner without others has one row, in which `other` is empty; without scores there is no row.
     """
-    ranked = sorted((name for name, own in scores.items() if len(own)), key=lambda name: -scores[name].mean())
+    ranked = sorted((name for name, values in scores.items() if len(values)), key=lambda name: -scores[name].mean())
     if not ranked:
         return []
-    chosen = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
-    best = scores[chosen]
-    first = {"winner": chosen} | summary_of(best, "winner", overlap=overlap)
-    others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != chosen]
+    winner = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
+    best = scores[winner]
+    first = {"winner": winner} | summary_of(best, "winner", overlap=overlap)
+    others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != winner]
     others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float), overlap)]
     others = [covering(row) for row in others]
     if validation is None:
@@ -162,8 +162,9 @@ def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str,
     """`against_winner` of some cells with the intervals and p that `covers` names: what pages and recipes show."""
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
-        row = with_estimate(row, of_score(results, key, row["winner"]), "winner ")
-        return with_estimate(row, of_difference(results, key, row["winner"], row["other"]) if row["other"] else None)
+        row = with_estimate(row, score_interval(results, key, row["winner"]), "winner ")
+        names = row["winner"], row["other"]
+        return with_estimate(row, difference_interval(results, key, *names) if row["other"] else None)
 
     scores = {name: results.values(name, key) for name in cells}
     choosing = validations(results, [name for name in cells if len(scores[name])])
@@ -207,9 +208,10 @@ def detectable(results: Results) -> float | None:
         if seeds > 1 and methods > 1:
             rest = scores.sub(scores.mean(axis=1), axis=0)
             squares += 2 * float(((rest - rest.mean()).to_numpy() ** 2).sum())
-            own = (seeds - 1) * (methods - 1)
+            weight = (seeds - 1) * (methods - 1)
             terms = search_terms(results, dict.fromkeys(scores, 1.0), key)
-            freedom, searches = freedom + own, searches + own * 2 * sum(term.variance for term in terms) / methods
+            freedom += weight
+            searches += weight * 2 * sum(term.variance for term in terms) / methods
     if not squares:
         return None
     tests = max(len(results.rivals(*one)) for one in results.comparisons if not is_topline(one[1])) - 1
@@ -224,9 +226,9 @@ LEFT = 90.0  # percent of the reference; a method breaks where its share falls b
 def reference(results: Results, name: str) -> str | None:
     """The reference of a cell: its topline, or its clean counterpart, its method's cell at rate 0, or None."""
     cell = results.cells[name]
-    own = results.cells_by_method[cell.dataset, results.methods[name]]
-    topline = next((n for (noise, rate), n in own.items() if is_topline(noise) and rate == cell.rate), None)
-    return topline or own.get((cell.noise, 0.0))
+    cells = results.cells_by_method[cell.dataset, results.methods[name]]
+    topline = next((n for (noise, rate), n in cells.items() if is_topline(noise) and rate == cell.rate), None)
+    return topline or cells.get((cell.noise, 0.0))
 
 
 def kept(results: Results, name: str, key: str) -> pd.Series:

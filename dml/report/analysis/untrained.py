@@ -23,8 +23,8 @@ from dml.report.analysis.intervals import (
     SEEDS,
     SPLITS,
     class_terms,
-    over_seeds,
     search_terms,
+    seed_interval,
 )
 from dml.report.analysis.selection import best_of, validations
 from dml.report.methods import is_oracle
@@ -72,7 +72,7 @@ class Gain:
     untrained: Baseline
     best: str  # the cell that validation classes choose, or with the highest mean (`chosen`)
     gain: Summary  # its scores over seeds, minus the baseline's
-    covers: str  # what the interval covers: `interval_coverage.SEARCHES` and so on
+    sources: str  # what the interval covers: `intervals.SEARCHES` and so on
     above: int  # the cells whose mean is above the baseline
     cells: int
 
@@ -115,44 +115,43 @@ def gain_of_best(
     The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it, of
     `length` dimensions or of any number. Without `oracles` no method counts whose filter is told the true rate.
     """
-    own = untrained(results, dataset, noise, rate, key, length)
+    baseline = untrained(results, dataset, noise, rate, key, length)
     rivals = results.rivals(dataset, noise, rate)
     rivals = [name for name in rivals if oracles or not is_oracle(results.cells[name])]
     values = {name: results.values(name, key) for name in rivals}
-    means = {name: float(found.mean()) for name, found in values.items() if len(found)}
-    if own is None or not means:
+    means = {name: float(scores.mean()) for name, scores in values.items() if len(scores)}
+    if baseline is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    gain, covers = gain_over(results, best, own, key)
-    return Gain(
-        dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means)
-    )
+    gain, sources = gain_of_cell(results, best, baseline, key)
+    above = sum(mean > baseline.score for mean in means.values())
+    return Gain(dataset, noise, rate, baseline, best, gain, sources, above, len(means))
 
 
-def gain_over(results: Results, cell: str, own: Baseline, key: str) -> tuple[Summary, str]:
+def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> tuple[Summary, str]:
     """A cell's scores minus the baseline's, and what the interval covers.
 
     Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
     """
-    apart = above_baseline(results.values(cell, key), own)
+    apart = above_baseline(results.values(cell, key), baseline)
     gain = statistics.summary(apart, overlap=results.overlap)
     if results.study.splits > 1:
         return gain, SPLITS
-    same = _same_method(results, own, cell, key)
+    same = _same_method(results, baseline, cell, key)
     classes = class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
     searches = search_terms(results, {cell: 1.0}, key)
-    estimated = over_seeds(apart, classes, searches)
+    estimated = seed_interval(apart, classes, searches)
     if estimated is None:
         return gain, SEEDS
-    gain = gain._replace(low=max(estimated.low, -own.score), high=min(estimated.high, 100 - own.score))
+    gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
     return gain, (CLASSES_SEARCHES if searches else CLASSES) if classes else SEARCHES
 
 
-def _same_method(results: Results, own: Baseline, cell: str, key: str) -> str | None:
+def _same_method(results: Results, baseline: Baseline, cell: str, key: str) -> str | None:
     """The study's closed form with the baseline's score, at the data and noise rate of a cell."""
     at = results.cells[cell]
     closed = _closed_forms(results, at.dataset, at.noise, at.rate, key)
-    return next((name for name, values in closed.items() if abs(values.mean() - own.score) < ROUNDED), None)
+    return next((name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED), None)
 
 
 def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, pd.Series]:
@@ -166,28 +165,28 @@ def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: 
 def _of_the_network(results: Results, dataset: str, noise: str, rate: float, key: str) -> list[Baseline]:
     """The study's closed forms of a pretrained network that trains whole, where baselines are of pixels alone."""
     views = ", both views" * (results.study.evaluation.views == "mirror")
-    found = []
+    baselines = []
     for name, values in _closed_forms(results, dataset, noise, rate, key).items():
         cell = results.cells[name]
         word = PROJECTED.get(str(losses.closed_form_of(cell.loss.name)))
         by_split = tuple(values.sort_index()) if results.study.splits > 1 else ()
         if word and is_pretrained(results.study.training_of(cell)):
-            found.append(Baseline(FEATURES, float(values.mean()), by_split, word + views))
-    return found
+            baselines.append(Baseline(FEATURES, float(values.mean()), by_split, word + views))
+    return baselines
 
 
-def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:
+def above_baseline(values: pd.Series, baseline: Baseline) -> pd.Series:
     """A method's scores minus the baseline's, of each class split by itself if both are known there."""
-    if own.by_split and values.index.isin(range(len(own.by_split))).all():
-        return values - [own.by_split[int(split)] for split in values.index]
-    return values - own.score
+    if baseline.by_split and values.index.isin(range(len(baseline.by_split))).all():
+        return values - [baseline.by_split[int(split)] for split in values.index]
+    return values - baseline.score
 
 
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
     """Scores that hold at all noise rates, shares of 1 by `<set>/<level>/<metric>`, by the name of what was scored."""
     fitted = {record["name"] for record in by_noise(results, dataset)}
-    found = results.summary.get("untrained", {}).get(dataset, {})
-    return {name: own for name, own in found.items() if name not in fitted}
+    scores = results.summary.get("untrained", {}).get(dataset, {})
+    return {name: values for name, values in scores.items() if name not in fitted}
 
 
 def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
@@ -197,13 +196,13 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
 
 def _chosen(results: Results, dataset: str, noise: str, rate: float, name: str) -> str:
     """What was chosen of `<input>, free`, most often first: `whitened, both views`; "" of anything else."""
-    found = [
+    choices = [
         choice
         for record in by_noise(results, dataset)
         if record["name"] == name and _is_at(record, noise, rate)
         for choice in record.get("chosen", ())
     ]
-    return " or ".join(choice for choice, _ in Counter(found).most_common())
+    return " or ".join(choice for choice, _ in Counter(choices).most_common())
 
 
 def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
@@ -213,13 +212,13 @@ def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
     """By name: the score, then that of each class split if there are several."""
     splits = results.summary.get("untrained_by_split", {}).get(dataset, {})
-    found = {
-        name: [own[key], *(split[key] for split in splits.get(name, ()))]
-        for name, own in kinds(results, dataset).items()
-        if key in own
+    scores_by_name = {
+        name: [values[key], *(split[key] for split in splits.get(name, ()))]
+        for name, values in kinds(results, dataset).items()
+        if key in values
     }
     for record in by_noise(results, dataset):
         if _is_at(record, noise, rate):
             scores = [record["scores"], *record.get("by_split", ())]
-            found |= {record["name"]: [own[key] for own in scores]} if key in record["scores"] else {}
-    return found
+            scores_by_name |= {record["name"]: [values[key] for values in scores]} if key in record["scores"] else {}
+    return scores_by_name

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.intervals import coverage, covers, over, summary_at
+from dml.report.analysis.intervals import block_plural, coverage, interval_sources, summary_at
 from dml.report.labels import Texts, noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
 from dml.report.page.blocks import Column
@@ -57,19 +57,19 @@ def one_seed() -> str:
 
 def rate_column(results: Results) -> Column:
     """The noise rate, or what a user's own labels are at it."""
-    if results.own_labels and all(makes_noise(cell.noise) for cell in results.cells.values()):
+    if results.user_labels and all(makes_noise(cell.noise) for cell in results.cells.values()):
         return Column("rate", "Labels", "made wrong", say("made_wrong"))
     return Column("rate", "Noise rate", "rate", say("rate"))
 
 
 def p_adjusted(results: Results) -> Column:
     """p of a comparison with the winner, which `covered` decides on."""
-    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", covers=covers(results)))
+    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", sources=interval_sources(results)))
 
 
 def block_column(results: Results) -> Column:
     """How many seeds, or class splits, a row has."""
-    return Column("seeds", over(results).capitalize(), "count")
+    return Column("seeds", block_plural(results).capitalize(), "count")
 
 
 def difference_columns(results: Results, p: Column, several: bool = True) -> tuple[Column, ...]:
@@ -87,14 +87,14 @@ def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)
-    return say("several", blocks=blocks, covers=coverage(results, keys) or over(results))
+    return say("several", blocks=blocks, sources=coverage(results, keys) or block_plural(results))
 
 
 def means(results: Results, keys: Iterable[str], where: str = "") -> str:
     """What a figure of these scores draws and what its intervals cover, or why it draws none; without a full stop."""
     if len(results.study.blocks) < 2:
         return f"Mean over seeds{where}; one seed, so no intervals are drawn"
-    return f"Mean over {over(results)}{where}; 95% confidence intervals cover {coverage(results, keys)}"
+    return f"Mean over {block_plural(results)}{where}; 95% confidence intervals cover {coverage(results, keys)}"
 
 
 def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml import statistics
 from dml.counting import counted
-from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.analysis.intervals import CORRECTED, block_plural
 from dml.report.labels import Texts, is_topline, joined, readable, score_label
 from dml.report.page.blocks import Block, Column, Folded, Table
 from dml.report.results import Results, once
@@ -64,7 +64,7 @@ def _table(results: Results, dataset: str, noise: str) -> Table | None:
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
         *(rate_column(results), Column("effect", "Effect", "difference_interval", "in points")),
-        Column("holm", "p (Holm)", "p", say("holm", over=over(results))),
+        Column("holm", "p (Holm)", "p", say("holm", blocks=block_plural(results))),
         block_column(results),
     )
     text = say(
@@ -111,8 +111,8 @@ def effects(scores: pd.DataFrame, overlap: float = 0.0) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     questions: list[tuple[str, float, str]] = []
     for axis in (name for name in scores.index.names[:-1] if len(scores.index.unique(name)) > 1):
-        for rate, own in scores.groupby(level="rate"):
-            means = own.groupby(level=axis, sort=False).mean()
+        for rate, at_rate in scores.groupby(level="rate"):
+            means = at_rate.groupby(level=axis, sort=False).mean()
             for level, values in (means - means.mean()).iterrows():
                 s, p = statistics.summary(values, overlap=overlap), statistics.paired_t(values, overlap)
                 row = {"axis": axis, "level": level, "rate": rate, "effect": s.mean, "effect low": s.low}

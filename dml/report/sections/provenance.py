@@ -72,17 +72,17 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
     """How many images and classes were used, where `summary.json` recorded it."""
     recorded = results.summary.get("data")
     for dataset in results.study.datasets:
-        found = recorded.get(dataset.label) if isinstance(recorded, Mapping) else None
-        if found is None:
+        counts = recorded.get(dataset.label) if isinstance(recorded, Mapping) else None
+        if counts is None:
             continue
         noun = "image" if dataset.passes_on is None else "vector"
         parts = [
-            f"{counted(own['images'], noun)} of {_classes(own['classes'])} {use}"
+            f"{counted(role_counts['images'], noun)} of {_classes(role_counts['classes'])} {use}"
             for role, use in USES.items()
-            if (own := found["roles"].get(role))
+            if (role_counts := counts["roles"].get(role))
         ]
-        skipped = f"; {found['skipped']:,} skipped, which could not be decoded" if found["skipped"] else ""
-        notes = "".join(f"; {note}" for note in found.get("notes", ()))
+        skipped = f"; {counts['skipped']:,} skipped, which could not be decoded" if counts["skipped"] else ""
+        notes = "".join(f"; {note}" for note in counts.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
         yield title, ", ".join(parts) + skipped + notes
 
@@ -101,19 +101,19 @@ def _start(start: InitFromSection) -> str:
 
 def _of_summary(results: Results) -> list[tuple[str, str]]:
     """When the trials ran, and what `summary.json` recorded."""
-    summary, found = results.summary, []
+    summary, facts = results.summary, []
     started = sorted(_minute(value) for value in results.trials["started"].dropna() if value)
     if started:
-        found.append(("Trials started", " to ".join(dict.fromkeys((started[0], started[-1])))))
+        facts.append(("Trials started", " to ".join(dict.fromkeys((started[0], started[-1])))))
     if isinstance(summary.get("seconds"), int | float):
         reused = summary.get("already_done", 0)
         note = f", {counted(reused, 'trial')} reused from earlier sweeps" if reused else ""
-        found.append(("Last sweep", duration(summary["seconds"]) + note))
+        facts.append(("Last sweep", duration(summary["seconds"]) + note))
     if summary.get("git_commit"):
-        found.append(("Git commit", str(summary["git_commit"])))
+        facts.append(("Git commit", str(summary["git_commit"])))
     if isinstance(summary.get("versions"), Mapping):
-        found.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
-    return found
+        facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
+    return facts
 
 
 def _minute(value: Any) -> str:

@@ -37,41 +37,41 @@ def _table(of: tuple[Paper, ...]) -> pd.DataFrame:
 
 def citations(names: Iterable[str]) -> list[str]:
     """The papers of these names, as one cites them."""
-    known = {paper.name: paper.citation for paper in papers()}
-    return [known.get(name) or name for name in names]
+    by_name = {paper.name: paper.citation for paper in papers()}
+    return [by_name.get(name) or name for name in names]
 
 
 def lookup(spec: ReferenceSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order."""
     rows = table()
     for column in ("paper", "table", "dataset", "labels", "method"):
-        given = getattr(spec, column)
-        found = rows[rows[column] == given]
-        if found.empty:
+        value = getattr(spec, column)
+        matching = rows[rows[column] == value]
+        if matching.empty:
             choices = sorted(rows[column].unique())
-            raise ValueError(f"reference_values: no row has {column} {given!r}{suggestion(given, choices)}")
-        rows = found
+            raise ValueError(f"reference_values: no row has {column} {value!r}{suggestion(value, choices)}")
+        rows = matching
     return dict(zip(rows["metric"], rows["value"], strict=True))
 
 
 def cells_of(results: Results, spec: ReferenceSection) -> list[str]:
     """The names of the cells that a paper's row is compared with: those of rate 0, unless `match` has a `rate`."""
-    wanted = {"rate": 0.0, **spec.match}
-    found = matching(results.cells.values(), wanted)
-    if "dataset" not in wanted:
-        found = [c for c in found if spec.dataset in (c.dataset, results.study.dataset(c.dataset).name)]
-    return [cell.name for cell in found]
+    match = {"rate": 0.0, **spec.match}
+    cells = matching(results.cells.values(), match)
+    if "dataset" not in match:
+        cells = [c for c in cells if spec.dataset in (c.dataset, results.study.dataset(c.dataset).name)]
+    return [cell.name for cell in cells]
 
 
 def reference_values_by_cell(results: Results) -> dict[tuple[str, str], float]:
     """Reference values in percent, by cell and score key."""
     spelt = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
-    found = {}
+    values = {}
     for spec in results.study.reference_values:
         for metric, value in lookup(spec).items():
             for name in cells_of(results, spec) if metric in spelt else []:
-                found[name, str(ScoreKey(spec.set, spec.level, spelt[metric]))] = value
-    return found
+                values[name, str(ScoreKey(spec.set, spec.level, spelt[metric]))] = value
+    return values
 
 
 REPRODUCED = "reproduced"

@@ -36,8 +36,8 @@ class TrainingLog:
             caption = joined(say("figure", score=score_label(key), where=results.where(dataset, noise)), ends) + added
             rows = [
                 identity(results, name) | {"step": step, "score": value}
-                for name, own in curves.items()
-                for step, value in own.items()
+                for name, curve in curves.items()
+                for step, value in curve.items()
             ]
             figure = _panels(results, {cell: curves[cell] for cell in cells}, score_label(key)) if cells else None
             alt = f"{score_label(key)} during training."

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.config.for_use import one_search
 from dml.report import figures
 from dml.report.analysis.flags import marks
-from dml.report.analysis.intervals import coverage, over
+from dml.report.analysis.intervals import block_plural, coverage
 from dml.report.analysis.paired import LEVEL, detectable, is_worse, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
@@ -98,7 +98,7 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
     if frame.empty:
         return None, frame, added
     methods = frame["cell"].map(results.methods)
-    tables = {method: frame[[own == method for own in methods]].sort_values("rate") for method in methods.unique()}
+    tables = {method: frame[[each == method for each in methods]].sort_values("rate") for method in methods.unique()}
     bests = {rate: untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)}
     alone = {rate: best.score for rate, best in bests.items() if best is not None}
     panels = list(dict.fromkeys((method.unfiltered.panel, method.negatives) for method in tables))
@@ -109,20 +109,20 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
     for axes, panel in zip(grid.flat, panels, strict=False):
         axes.set_title("\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(readable, filter(None, panel)))), 32)))
         axes.plot(list(alone), list(alone.values()), ":", color=figures.MUTED, linewidth=1.0, zorder=1.5)
-        for method, own in tables.items():
-            x, mean = own["rate"], own["score mean"]
+        for method, line in tables.items():
+            x, mean = line["rate"], line["score mean"]
             if (method.unfiltered.panel, method.negatives) != panel:
                 axes.plot(x, mean, color=figures.CONTEXT, linewidth=0.8, zorder=1)
                 continue
             colour, marker = look(results, method)
-            axes.fill_between(x, own["score low"], own["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
+            axes.fill_between(x, line["score low"], line["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
             axes.plot(x, mean, filter_dash(results, method), marker=marker, color=colour, zorder=3)
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
     legend(figure, {_line(method): (*look(results, method), filter_dash(results, method)) for method in tables})
-    figure.supxlabel(noise_axis(noise, results.own_labels), color=figures.MUTED, fontsize=9)
+    figure.supxlabel(noise_axis(noise, results.user_labels), color=figures.MUTED, fontsize=9)
     figure.supylabel("\n".join(textwrap.wrap(score_label(key), 30 * rows)), color=figures.MUTED, fontsize=9)
     return figure, frame, added
 
@@ -199,7 +199,7 @@ def winners(results: Results) -> Table | None:
             parts += [say("lead", block=block), one_seed()]
         parts.append(explained(results, results.cells))
     if several:
-        parts.append(say("covers", covers=coverage(results, [results.objective(results.conditions[0][0])])))
+        parts.append(say("covers", sources=coverage(results, [results.objective(results.conditions[0][0])])))
         if one := one_search(results.study):
             parts.append(say("one_search", one=one))
     if rivals and several and (points := detectable(results)) is not None:
@@ -258,13 +258,14 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     name, label = f"scores-{dataset}-{noise}", score_label(key)
     if len(results.rates(dataset, noise)) > 1:
         figure, data, added = against_noise(results, dataset, noise, key)
-        axis = noise_axis(noise, results.own_labels)
+        axis = noise_axis(noise, results.user_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
         caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
         return Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
     keys = _main(results, dataset)
-    caption = means(results, keys, where) + (f"; ticks: single {over(results)}" * (len(results.study.blocks) > 1))
+    ticks = f"; ticks: single {block_plural(results)}" if len(results.study.blocks) > 1 else ""
+    caption = means(results, keys, where) + ticks
     caption += "; open diamonds: published values." if results.study.reference_values else "."
     cells, added = drawn_cells(results, results.cells_of(dataset, noise), key)
     data = score_frame(results, cells, keys)
@@ -273,8 +274,8 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
 
 def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
     """What the figure's dotted line is; nothing without one."""
-    found = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
-    labels = dict.fromkeys(own.label for own in found if own is not None)
+    baselines = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
+    labels = dict.fromkeys(baseline.label for baseline in baselines if baseline is not None)
     return say("dotted", labels="; ".join(labels)) if labels else ""
 
 
@@ -283,6 +284,6 @@ def _main(results: Results, dataset: str) -> list[str]:
     keys = [key for key in results.score_keys if ScoreKey.parse(key).set != VALIDATION]
     if len(keys) <= SCORES:
         return keys
-    asked = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
-    main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in asked)]
+    wanted_scores = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
+    main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in wanted_scores)]
     return (main or keys)[:SCORES]
