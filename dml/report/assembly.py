@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +19,10 @@ from dml.report.labels import Texts, noise_label
 from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, rate
-from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
+from dml.report.page.assets import Assets, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
-from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
 from dml.report.sections import Section
 
@@ -52,8 +51,6 @@ COMPARING = (
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
 
-COLUMNS = ("rate", "method", "score", "low", "high")
-
 
 def points(results: Results) -> pd.DataFrame:
     """Columns rate, method, score, low, high (percent); one row per cell with a result."""
@@ -68,7 +65,7 @@ def points(results: Results) -> pd.DataFrame:
             label = f"{label} ({noise_label(cell.noise)})"
         if s["s n"]:
             rows.append((cell.rate, label, s["s mean"], s["s low"], s["s high"]))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=["rate", "method", "score", "low", "high"])
 
 
 say = Texts(__file__)
@@ -116,11 +113,6 @@ def sections_of(results: Results) -> dict[str, Section]:
     places += [(paper.package, name) for paper in of_study for name in paper.study_sections]
     sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
     return {name: section for name, section in sections.items() if section.applies(results)}
-
-
-def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
-    """What the index says before its cards (`cases` is the file of the table's cases)."""
-    return Assets(root, "_index").save([regimes(studies, cases)])  # no study has this name
 
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:

@@ -1,15 +1,15 @@
 """Claims: which cells of a study are compared, and the verdicts of all studies.
 
-A claim is a function of a study's results, in `papers/<paper>/claims.py`. It yields one comparison or several. Its
-docstring is a remark for the reader:
+A claim is a function of a study's results, in `papers/<paper>/claims.py`. It yields comparisons, each of `paired`,
+`slope` or `break_points`. Its docstring is a remark for the reader:
 
     @claim("eps-figure-2", "eps-fig2", "eps-fig2-seeds")
     def figure_2(results):
         'NMI stands for the separation that the figure shows.'
         yield paired(results, {"positives": "easy"}, {"positives": "random"}, "seen/fine/nmi")
 
-`paired`, `slope` and `break_points` take attributes of cells (`dml.config.compare`) and, as keywords, what is
-expected of the effect and what is said with it (`Comparison`). A study's own `compare` is decided in the same way.
+Keywords say what is expected of the effect and what is said with it (`Comparison`). A study's own `compare` is decided
+in the same way.
 """
 
 from __future__ import annotations
@@ -24,18 +24,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dml.config import Study
-from dml.config.compare import (
-    ComparisonSection,
-    Line,
-    Match,
-    attribute,
-    check_matching,
-    identity,
-    pairs,
-    score_key,
-    without_toplines,
-)
+from dml.config import Study, compare
+from dml.config.compare import Line, Match, attribute, pairs, score_key
 from dml.config.errors import setting, written_setting
 from dml.config.for_use import caveats
 from dml.discovery import suggestion
@@ -89,10 +79,8 @@ def claim(
 
 def registered() -> list[ClaimTest]:
     """The tests of claims in the project's papers, in the order of their files."""
-    named = [
-        f"{paper.package.rpartition('.')[0]}.claims" for paper in papers() if (paper.folder / "claims.py").is_file()
-    ]
-    modules = [importlib.import_module(name) for name in named]
+    packages = [paper.package.rpartition(".")[0] for paper in papers() if (paper.folder / "claims.py").is_file()]
+    modules = [importlib.import_module(f"{package}.claims") for package in packages]
     return [value for module in modules for value in vars(module).values() if isinstance(value, ClaimTest)]
 
 
@@ -102,7 +90,7 @@ def tests_of(study: Study) -> list[ClaimTest]:
     return [test for test in registered() if study.name in test.studies] + compared
 
 
-def _test_of(one: ComparisonSection) -> Test:
+def _test_of(one: compare.ComparisonSection) -> Test:
     expected: dict[str, Any] = {"above" if one.direction == "greater" else "below": 0.0}
     return lambda results: [paired(results, one.first, one.second, one.score, where=one.where, **expected)]
 
@@ -199,7 +187,7 @@ def break_points(
 def reached(results: Results, cells: Match, score: str, at_least: float) -> str | None:
     """Which of these cells misses a score, in percent, by most. Empty if none does, None if one has no result."""
     worst, text = 0.0, ""
-    for cell in check_matching(without_toplines(results.cells.values(), cells), cells):
+    for cell in compare.check_matching(compare.without_toplines(results.cells.values(), cells), cells):
         key = score_key(results.study, cell.dataset, score)
         values = results.values(cell.name, key)
         if values.empty:
@@ -286,7 +274,7 @@ def _parts(cell_pairs: Pairs, each: Sequence[str]) -> list[tuple[Mapping[str, An
     parts: dict[str, tuple[Mapping[str, Any], list[tuple[Line, Line]]]] = {}
     for first, second in cell_pairs:
         values = {key: attribute(first[0], setting(key)) for key in each}
-        parts.setdefault(identity(values), (values, []))[1].append((first, second))
+        parts.setdefault(compare.identity(values), (values, []))[1].append((first, second))
     return list(parts.values())
 
 
@@ -310,7 +298,6 @@ def _by_row(frame: pd.DataFrame, of: Callable[[np.ndarray], float]) -> pd.Series
 
 
 def _position(value: Any, values: Mapping[str, float]) -> float:
-    """What a value of a slope's setting counts as."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     text = "none" if value is None else value if isinstance(value, str) else value_text(value)

@@ -10,7 +10,7 @@ import pandas as pd
 from dml.config import Study
 from dml.counting import counted
 from dml.report.claims import with_verdicts
-from dml.report.claims_page import by_training, claim_entries, papers_with_claims, theory_sections
+from dml.report.claims_page import by_training, claim_entries, papers_with_claims, proofs_of, theory_sections
 from dml.report.labels import Texts, metric_label
 from dml.report.loading import load
 from dml.report.methods import IN_SHORT, after_comma, mark
@@ -33,13 +33,15 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     """The page as Markdown, of studies that are published."""
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
-    entries = claim_entries([verdict for results in loaded for verdict in results.verdicts], theory_sections())
+    verdicts = [verdict for results in loaded for verdict in results.verdicts]
+    entries = claim_entries(verdicts, proofs_of(theory_sections()))
+    table = regimes(loaded, files.parent / FILE)
     blocks = (
         Heading(1, "Results"),
         Paragraph(say("head")),
         Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
-        *_regimes(loaded, files.parent / FILE),
+        *((Heading(2, TITLE), Paragraph(START), table, Paragraph(END)) if table is not None else ()),
         _totals(loaded),
         *_papers(entries),
         *_studies(loaded),
@@ -47,19 +49,11 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     return markdown(blocks) + "\n"
 
 
-def _regimes(studies: Sequence[Results], cases: Path) -> Iterator[MarkdownBlock]:
-    table = regimes(studies, cases)
-    if table is not None:
-        yield from (Heading(2, TITLE), Paragraph(START), table, Paragraph(END))
-
-
 def _totals(studies: Sequence[Results]) -> Paragraph:
     """Trials that several studies share count once."""
     trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
-    what = counted(len(studies), "study")
-    spent = duration(float(trials["seconds"].sum()))
-    number = counted(len(trials), "trial")
-    return Paragraph(say("total", studies=what, trials=number, spent=spent))
+    what, number = counted(len(studies), "study"), counted(len(trials), "trial")
+    return Paragraph(say("total", studies=what, trials=number, spent=duration(float(trials["seconds"].sum()))))
 
 
 def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:

@@ -15,19 +15,11 @@ from pydantic_core import to_jsonable_python
 from dml.config.for_use import explained, makes_noise
 from dml.counting import counted
 from dml.losses import closed_form_of
+from dml.report.analysis import selection
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.intervals import score_sources, summary_at
 from dml.report.analysis.paired import compared
-from dml.report.analysis.selection import (
-    ON_TEST,
-    ON_VALIDATION,
-    Labels,
-    best_of,
-    dataset_of,
-    labels_of,
-    score_of,
-    validations,
-)
+from dml.report.analysis.selection import Labels, best_of, validations
 from dml.report.analysis.untrained import gain_of_cell, untrained
 from dml.report.labels import Texts, metric_label, metric_of, readable, score_label
 from dml.report.methods import EXPLAINED, after_comma, mark
@@ -119,9 +111,9 @@ def recommend(
     if rate is not None and not (math.isfinite(rate) and 0 <= rate < 1):
         near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
         raise ValueError(f"rate: expected a share of wrong labels, at least 0 and below 1, got {rate:g}{near}")
-    dataset = dataset_of(results, dataset)
-    key = score_of(results, dataset, score)
-    labels = labels_of(results, dataset, noise, rate, wrong, key)
+    dataset = selection.dataset_of(results, dataset)
+    key = selection.score_of(results, dataset, score)
+    labels = selection.labels_of(results, dataset, noise, rate, wrong, key)
     names = results.rivals(dataset, *labels.level)
     methods = _rivals(results, key, names)
     best = methods[0].cell
@@ -170,50 +162,28 @@ def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
     winner = {"other": rows[0]["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
     rivals = []
     for row in [winner, *(row for row in rows if row["other"])]:
-        name, score = row["other"], summary_at(results, row["other"], key, "s")
-        rivals.append(
-            Rival(
-                results.methods[name].label,
-                name,
-                BEST if row is winner else _verdict(row["p adjusted"], row["difference"]),
-                score["s mean"],
-                _or_none(score["s low"]),
-                _or_none(score["s high"]),
-                score["s n"],
-                row["difference"],
-                _or_none(row["low"]),
-                _or_none(row["high"]),
-                _or_none(row["p adjusted"]),
-            )
-        )
+        name, behind, p = row["other"], row["difference"], row["p adjusted"]
+        score = summary_at(results, name, key, "s")
+        verdict = UNKNOWN if math.isnan(p) else AS_GOOD if p >= LEVEL else WORSE if behind > 0 else BETTER
+        numbers = score["s low"], score["s high"], row["low"], row["high"], p
+        low, high, behind_low, behind_high, p = (None if math.isnan(value) else float(value) for value in numbers)
+        verdict = BEST if row is winner else verdict
+        label, mean, seeds = results.methods[name].label, score["s mean"], score["s n"]
+        rivals.append(Rival(label, name, verdict, mean, low, high, seeds, behind, behind_low, behind_high, p))
     return rivals
-
-
-def _verdict(p: float, behind: float) -> str:
-    if math.isnan(p) or p >= LEVEL:
-        return UNKNOWN if math.isnan(p) else AS_GOOD
-    return WORSE if behind > 0 else BETTER
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _notes(results: Results, labels: Labels, methods: list[Rival], lacking: int) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
     notes = [text for text in (EXPLAINED[mark(results.study)], results.origin) if text]
     measured = labels.level.rate
-    if (
-        labels.rate is not None
-        and labels.text.startswith("at ")
-        and not math.isclose(measured, labels.rate, abs_tol=1e-6)
-    ):
+    if labels.rate is not None and labels.text.startswith("at ") and abs(measured - labels.rate) > 1e-6:
         notes.append(say("nearest", rate=rate_text(labels.rate), nearest=rate_text(measured)))
     if lacking:
         notes.append(say("left_out", lacking=counted(lacking, "method"), methods=lacking + len(methods)))
     if len(methods) > 1:
         notes += [say("one_seed")] * (methods[0].seeds < 2)
-        notes.append(ON_TEST if validations(results, [rival.cell for rival in methods]) is None else ON_VALIDATION)
+        notes.append(selection.explained(results, [rival.cell for rival in methods]))
     notes += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
         notes.append(say("splits"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ class FigureData:
         ----------
         compute : returns them. They are drawn as they are, so they should be as small as the figure allows.
         """
-        place = _place(figure, key, part)
+        place = f"{figure}/{key[:KEY_DIGITS]}/{part}/"
         if self.snapshot is None:
             arrays = compute() or _at(place, self.before)
             self.computed.update({place + name: array for name, array in arrays.items()})
@@ -71,10 +71,6 @@ def _at(place: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
     return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
 
 
-def _place(figure: str, key: str, part: str) -> str:
-    return f"{figure}/{key[:KEY_DIGITS]}/{part}/"
-
-
 @dataclass(frozen=True)
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
@@ -89,8 +85,8 @@ class Results:
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
     @cached_property
-    def analyses(self) -> dict[str, Any]:
-        """What `dml.report.results` keeps, by the name of the analysis. A record with other fields begins anew."""
+    def analyses(self) -> dict[Any, Any]:
+        """What `once` keeps. A record with other fields begins anew."""
         return {}
 
     @cached_property
@@ -188,14 +184,6 @@ class Results:
         return self._ordered(self.trials[self.trials["phase"] == "tune"], "split", "number")
 
     @cached_property
-    def logged(self) -> dict[str, list[dict[str, Any]]]:
-        """What the confirmed trials of each cell logged, in the order of seeds."""
-        logs: dict[str, list[dict[str, Any]]] = {}
-        for cell, text in zip(self.confirmed["cell"], self.confirmed["diagnostics"], strict=True):
-            logs.setdefault(cell, []).append(parsed(text) or {})
-        return logs
-
-    @cached_property
     def score_keys(self) -> list[str]:
         """The spelt `ScoreKey`s of the confirmed trials, in the study's order of sets and metrics.
 
@@ -231,18 +219,15 @@ class Results:
         A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
         test other classes, and their spread contains that of test classes and seeds (`overlap`).
         """
-        if key not in self._scores:
-            self._scores[key] = self._scores_by_cell(key)
-        scores = self._scores[key].get(cell)
-        return pd.Series(dtype=float) if scores is None else scores
+        return _scores_by_cell(self, key).get(cell, pd.Series(dtype=float))
 
     def confirmed_of(self, cell: str) -> pd.DataFrame:
-        """A cell's rows of `confirmed`. The rows of all cells are found at once: filters per cell would be slow."""
-        return self._confirmed_by_cell.get(cell, self.confirmed.iloc[:0])
+        """A cell's rows of `confirmed`."""
+        return _rows_by_cell(self, "confirm").get(cell, self.confirmed.iloc[:0])
 
     def tuned_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `tuned`."""
-        return self._tuned_by_cell.get(cell, self.tuned.iloc[:0])
+        return _rows_by_cell(self, "tune").get(cell, self.tuned.iloc[:0])
 
     def embedded(self, cell: str, figure: str = "") -> str | None:
         """The key of the cell's first confirmed trial that saved its embeddings.
@@ -284,11 +269,6 @@ class Results:
     def _file(self, key: str, name: str) -> Path:
         return (self.store or Path()) / "trials" / key / name
 
-    @cached_property
-    def _scores(self) -> dict[str, dict[str, pd.Series]]:
-        """By score key and cell, what `values` returns."""
-        return {}
-
     def _is_blind(self, key: str) -> bool:
         """Whether a metric with its own number of clusters is the same in all trials of each dataset."""
         name = metric_of(key)
@@ -298,23 +278,6 @@ class Results:
         datasets = self.confirmed["cell"].map({cell: self.cells[cell].dataset for cell in self.cells})
         scores = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
         return bool((scores.size() > 1).all() and (scores.nunique() == 1).all())
-
-    def _scores_by_cell(self, key: str) -> dict[str, pd.Series]:
-        if key not in self.confirmed:
-            return {}
-        scored = self.confirmed[self.confirmed[key].notna()]
-        several = self.study.splits > 1
-        percent = 100 * scored.set_index("split" if several else "seed")[key].astype(float)
-        scores = percent.groupby(scored["cell"].to_numpy(), sort=False)
-        return {str(name): values.groupby(level=0).mean() if several else values for name, values in scores}
-
-    @cached_property
-    def _confirmed_by_cell(self) -> dict[str, pd.DataFrame]:
-        return _by_cell(self.confirmed)
-
-    @cached_property
-    def _tuned_by_cell(self) -> dict[str, pd.DataFrame]:
-        return _by_cell(self.tuned)
 
     def _ordered(self, rows: pd.DataFrame, *by: str) -> pd.DataFrame:
         order = {name: i for i, name in enumerate(self.cells)}
@@ -335,10 +298,6 @@ def _saved(path: Path) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-def _by_cell(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {str(name): group for name, group in rows.groupby("cell", sort=False, observed=True)}
-
-
 def parsed(value: Any) -> Any:
     """The value of a JSON column; None if it is empty or broken."""
     if not isinstance(value, str) or not value:
@@ -354,16 +313,35 @@ def _index(values: list[str], value: str) -> int:
 
 
 Analysis = TypeVar("Analysis")
+P = ParamSpec("P")
 
 
-def once(analysis: Callable[[Results], Analysis]) -> Callable[[Results], Analysis]:
+def once(analysis: Callable[Concatenate[Results, P], Analysis]) -> Callable[Concatenate[Results, P], Analysis]:
     """The analysis, made at its first call for each record of results, which keeps it. Nobody may change it."""
-    name = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def cached(results: Results) -> Analysis:
+    def cached(results: Results, *args: P.args, **kwargs: P.kwargs) -> Analysis:
+        name = (analysis.__module__, analysis.__qualname__, args)
         if name not in results.analyses:
-            results.analyses[name] = analysis(results)
+            results.analyses[name] = analysis(results, *args, **kwargs)
         return results.analyses[name]
 
     return cached
+
+
+@once
+def _scores_by_cell(results: Results, key: str) -> dict[str, pd.Series]:
+    rows = results.confirmed
+    if key not in rows:
+        return {}
+    rows, several = rows[rows[key].notna()], results.study.splits > 1
+    percent = 100 * rows.set_index("split" if several else "seed")[key].astype(float)
+    scores = percent.groupby(rows["cell"].to_numpy(), sort=False)
+    return {str(name): values.groupby(level=0).mean() if several else values for name, values in scores}
+
+
+@once
+def _rows_by_cell(results: Results, phase: str) -> dict[str, pd.DataFrame]:
+    """Of all cells at once: filters per cell would be slow."""
+    rows = results.confirmed if phase == "confirm" else results.tuned
+    return {str(name): group for name, group in rows.groupby("cell", sort=False, observed=True)}

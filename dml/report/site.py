@@ -23,13 +23,14 @@ from dml.files import replacing, sha256
 from dml.own_files import foreign, refusal, replaced
 from dml.papers import paper_claims
 from dml.report import figures
-from dml.report.assembly import overview, study_page
+from dml.report.assembly import study_page
 from dml.report.claims import registered, with_verdicts
-from dml.report.claims_page import Proved, claims_page, theory_page, theory_sections
+from dml.report.claims_page import Proof, claims_page, proofs_of, theory_page, theory_sections
 from dml.report.loading import load
 from dml.report.methods import IN_SHORT, mark
+from dml.report.page.assets import Assets
 from dml.report.page.html import Page, Renderer
-from dml.report.regimes import FILE
+from dml.report.regimes import FILE, regimes
 from dml.report.results import Results
 from dml.report.sections import TheorySection
 from dml.report.verdicts import Verdict
@@ -166,8 +167,8 @@ def build(
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     snapshots : contains those of studies that were not run here.
-    known : the folder of all studies' files. Beside it is the file of the cases in the index's first table, if there is
-        one (`dml.report.regimes`).
+    studies_folder : of all studies' files. The file of the cases in the index's first table may be beside it
+        (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
     code : a digest of the report's code; pages that are kept of the same code and inputs are not made again. Empty: all
         are made.
@@ -186,7 +187,10 @@ def build(
     sections = theory_sections()
     links = (has_claims, bool(sections))
     folders = {name: (results_root / name, snapshots / name) for name in names}
-    inputs = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
+    inputs = {}
+    for name, (run, snapshot) in folders.items():
+        files = [run / "trials.parquet", run / "summary.json", snapshot]
+        inputs[name] = _digest(code, links, sources[name].digest, *_inputs(files))
     families = _families(names)
     digests = {name: _digest(*(inputs[other] for other in sorted(families[name]))) for name in names}
     kept = store / "report" / "pages" if code else None
@@ -201,17 +205,15 @@ def build(
     read = {other for name in stale for other in families[name]}
     read |= set() if is_made(folder("_index"), tables) else shown
     with replaced(out) as root, prepared(), workers(len(stale)) as pool:
-        loads = [_loaded(sources[name].read(), store, *folders[name]) for name in names if name in read]
+        read_studies = [(sources[name].read(), *folders[name]) for name in names if name in read]
+        loads = [load(study, run, store, Snapshot(snapshot)) for study, run, snapshot in read_studies]
         loaded = {results.study.name: results for results in with_verdicts(loads)}
         jobs = [Job(name, folder(name), digests[name], loaded.get(name), links, name in here) for name in names]
         waiting = study_pages(pool, jobs, root)
-        proved = made(folder("_theory"), _digest(code, links), root, lambda files: _theory(files, sections, links))
-        blocks = made(
-            folder("_index"),
-            tables,
-            root,
-            lambda files: overview([results for name, results in loaded.items() if name in shown], files, cases),
-        )
+        write = partial(_theory, sections=sections, links=links)
+        theory, proofs = made(folder("_theory"), _digest(code, links), root, write)
+        overview = [results for name, results in loaded.items() if name in shown]
+        blocks = made(folder("_index"), tables, root, lambda at: Assets(at, "_index").save([regimes(overview, cases)]))
         pages = []
         for page in waiting:
             pages.append(page())
@@ -222,27 +224,21 @@ def build(
         claims: Page | bool = False
         if has_claims:
             verdicts = [verdict for page in pages for verdict in page.verdicts]
-            claims = claims_page(root, verdicts, proved[1])
+            claims = claims_page(root, verdicts, proofs)
             renderer.page(claims)
-        renderer = Renderer(root, claims, proved[0] or False)
+        renderer = Renderer(root, claims, theory or False)
         untuned = IN_SHORT if any(page.tuning for page in pages) else ""
         renderer.index([page.page for page in pages], blocks, untuned)
     return out.resolve() / "index.html"
 
 
-def _loaded(study: Study, store: Path, results: Path, snapshot: Path) -> Results:
-    return load(study, results, store, Snapshot(snapshot))
-
-
-def _theory(
-    root: Path, sections: Sequence[TheorySection], links: tuple[bool, bool]
-) -> tuple[Page | None, list[Proved]]:
+def _theory(root: Path, sections: Sequence[TheorySection], links: tuple[bool, bool]) -> tuple[Page | None, list[Proof]]:
     """Write the page of theory; what the index and the page of claims show of it."""
     if not sections:
         return None, []
     page = theory_page(root, sections)
     Renderer(root, *links).page(page)
-    return replace(page, sections=[]), [Proved.of(section) for section in sections]
+    return replace(page, sections=[]), proofs_of(sections)
 
 
 def _families(names: Sequence[str]) -> dict[str, set[str]]:
@@ -251,11 +247,6 @@ def _families(names: Sequence[str]) -> dict[str, set[str]]:
     for test in registered():
         papers[test.claim.paper] |= set(test.studies) & set(names)
     return {name: {name}.union(*(related for related in papers.values() if name in related)) for name in names}
-
-
-def _files(folders: tuple[Path, Path]) -> tuple[Path, ...]:
-    results, snapshot = folders
-    return results / "trials.parquet", results / "summary.json", snapshot
 
 
 def _inputs(paths: Iterable[Path]) -> list[str]:

@@ -1,18 +1,14 @@
 """When a claim is confirmed, refuted or undecided: the rule, and the correction for several claims.
 
 An effect has one value per seed, in points. A claim says that the mean effect is `above` a bound, `below` one, or
-`within` one of 0.
-
-- Confirmed: the effect is significantly on the claimed side of the bound. With `within`, two one-sided tests must both
-  reject (Schuirmann 1987).
-- Refuted: the effect is significantly on the other side of it. With `within`, it is significantly farther from 0.
-- Undecided: neither, or less than two seeds.
+`within` one of 0. It is confirmed if the effect is significantly on the claimed side of the bound (with `within`, if
+both of two one-sided tests reject, Schuirmann 1987), refuted if it is significantly on the other side, and undecided
+otherwise, or with less than two seeds.
 
 Each is a t-test over seeds, two-sided but for the two tests of `within`; in one class split with the part of the test
-classes, where their scores are known, and of the searches; over several with the corrected variance. Without a
-correction, a claim is confirmed if the 95% interval of its effect is above its bound. A claim for each value of an
-attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times their
-number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
+classes, where their scores are known, and of the searches; over several with the corrected variance. A claim for each
+value of an attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times
+their number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
 questions. Stand-ins decide no claim, so they are a family of their own, and a comparison with flags is in none.
 """
 
@@ -211,21 +207,18 @@ def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
         words = _decided([p[i] for i in family])
         with_another = _decided([*(p[i] for i in family), (1.0, 1.0)])
         for i, (word, value), (then, _) in zip(family, words, with_another, strict=False):
-            verdicts[i] = _disputed(replace(verdicts[i], word=word, p=value, fragile=then != word))
+            verdict, disputed = measured[i], measured[i].comparison.disputed
+            if word in ("confirmed", "refuted") and disputed:
+                reason = f"{word} here, but not elsewhere: {disputed}"
+                verdicts[i] = replace(verdict, word="undecided", p=value, reason=reason)
+            else:
+                verdicts[i] = replace(verdict, word=word, p=value, fragile=then != word)
     return verdicts
 
 
 def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
     confirming, refuting = (statistics.holm([both[question] for both in family]) for question in (0, 1))
     return [decided(float(one), float(other)) for one, other in zip(confirming, refuting, strict=True)]
-
-
-def _disputed(verdict: Verdict) -> Verdict:
-    """A verdict that another look does not agree with decides nothing."""
-    if verdict.word not in ("confirmed", "refuted") or not verdict.comparison.disputed:
-        return verdict
-    reason = f"{verdict.word} here, but not elsewhere: {verdict.comparison.disputed}"
-    return replace(verdict, word="undecided", reason=reason, fragile=False)
 
 
 def head(claim: PaperClaim, verdicts: Sequence[Verdict]) -> Word:

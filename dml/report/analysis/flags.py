@@ -1,13 +1,12 @@
 """What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
 
-- Not tuned: see `dml.report.methods`. A claim about fixed settings needs no tuning.
 - Still rising: over the last fifth of the steps, the least-squares line of the mean curve of a cell's confirmed trials
   rises by more than 2% of the score at the end, and by more than twice the standard error that the curve's own noise
-  (its falls in the second half) gives that line. A trial that ends early goes on as its tuning trial did.
+  (the root mean square of its falls in the second half) gives that line.
 - Below the baseline: a cell finds its own training classes (R@1, on the first of `SIDES` that has scores) worse than
   the best of what needs no training, of the embedding's length where one is known.
 
-What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
+What a study does not store is no flag. Networks without a step of training are baselines themselves.
 """
 
 from __future__ import annotations
@@ -49,15 +48,13 @@ def still_rises(curve: Curve) -> bool | None:
     centred = x - x.mean()
     squares = centred @ centred
     rise = FIFTH * (centred @ y) / squares
-    error = FIFTH * _noise(scores[late]) / squares**0.5
+    noise = np.mean(np.minimum(np.diff(scores[late]), 0.0) ** 2) ** 0.5
+    error = FIFTH * noise / squares**0.5
     return bool(rise > max(SHARE * scores[-1], SURE * error))
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """The mean of several trials' curves, by the share of the steps of each.
-
-    It begins where all of them have begun.
-    """
+    """The mean of several trials' curves, by the share of the steps of each, from where all have begun."""
     each = [np.array(curve, dtype=float).T for curve in curves if len(curve) > 1 and curve[-1][0] > 0]
     shares = [steps / steps[-1] for steps, _ in each]
     if not each:
@@ -70,10 +67,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
 
 
 def continued(curve: Curve, whole: Curve) -> Curve:
-    """A curve that ends early, and after that the course of another trial, which took all steps.
-
-    The other's scores are scaled to the curve's where it ends.
-    """
+    """A curve that ends early, then the course of another trial, scaled to the curve's score where it ends."""
     if not curve or not whole:
         return curve
     end, score = curve[-1]
@@ -81,11 +75,6 @@ def continued(curve: Curve, whole: Curve) -> Curve:
     there = float(np.interp(end, steps, scores))
     scale = score / there if there > 0 else 1.0
     return [*curve, *((step, scale * later) for step, later in whole if step > end)]
-
-
-def _noise(scores: np.ndarray) -> float:
-    """The root mean square of the falls between successive scores: the standard deviation of noise on a flat curve."""
-    return float(np.mean(np.minimum(np.diff(scores), 0.0) ** 2) ** 0.5)
 
 
 RISING, BELOW = "still rising", "below the baseline"
@@ -110,18 +99,14 @@ def flags(results: Results, cells: Iterable[Cell], fixed: bool = False, same_len
     fixed : the comparison is about the settings that it has, so that no tuning is asked for.
     same_length : the baseline has as many dimensions as the embedding, where such a one was scored.
     """
-    trained = [cell for cell in cells if _trains(results, cell)]
+    training = [cell for cell in cells if results.study.training_of(cell).steps > 0]
+    trained = [cell for cell in training if losses.closed_form_of(cell.loss.name) is None]
     tuning = "" if fixed else mark(results.study)
     rises = [_still_rises(results, cell) for cell in trained]
     rising = RISING if any(rises) else ""
     below, has_baseline = _below(results, trained, same_length)
     unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not has_baseline)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
-
-
-def _trains(results: Results, cell: Cell) -> bool:
-    """Whether a cell has steps of training: closed forms have none."""
-    return results.study.training_of(cell).steps > 0 and losses.closed_form_of(cell.loss.name) is None
 
 
 def doubts(results: Results, *names: str) -> str:
@@ -131,7 +116,7 @@ def doubts(results: Results, *names: str) -> str:
 
 
 def marks(results: Results, *names: str) -> str:
-    """What is said beside a score of these cells: their flags without numbers, and their caveats."""
+    """The flags of these cells without numbers, and their caveats, beside a score of theirs."""
     remarks = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
     return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(remarks))))
 

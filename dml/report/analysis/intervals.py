@@ -4,10 +4,8 @@
   (`Results.overlap`). It covers splits, searches, seeds and classes.
 - One split whose trials all left each class's scores: seeds and classes together. The variance of classes is that of a
   bootstrap of whole classes (Cameron, Gelbach and Miller 2008, section 3), by linearisation of a ratio of sums.
-- Otherwise: Student's t over seeds.
-
-With one split, the part of a tuned method's search is added: how much the best of as many resampled tuning trials
-varies (`statistics.resampled_best`). `benchmarks/comparisons.py` tests it where the truth is known.
+- Otherwise: Student's t over seeds. With one split, a tuned method's search adds how much the best of as many
+  resampled tuning trials varies (`statistics.resampled_best`).
 """
 
 from __future__ import annotations
@@ -46,22 +44,15 @@ def summary_of(
         metrics, such as AMI, can be negative.
     overlap : of class splits, `Results.overlap`.
     """
-    scores = _without_rounding(np.asarray(list(values), dtype=float), bounds)
+    scores = np.asarray(list(values), dtype=float)
     if not len(scores):
         return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
-    s = statistics.summary(scores, bounds=_consistent(scores, bounds), overlap=overlap)
-    return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
-
-
-def _without_rounding(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
-    """The values; one that is outside by rounding only is moved to the bound."""
-    clipped = np.clip(values, *bounds)
-    return np.where(np.abs(values - clipped) < ROUNDING, clipped, values)
-
-
-def _consistent(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+    clipped = np.clip(scores, *bounds)
+    scores = np.where(np.abs(scores - clipped) < ROUNDING, clipped, scores)
     low, high = bounds
-    return (low if values.min() >= low else -math.inf), (high if values.max() <= high else math.inf)
+    consistent = (low if scores.min() >= low else -math.inf), (high if scores.max() <= high else math.inf)
+    s = statistics.summary(scores, bounds=consistent, overlap=overlap)
+    return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
 
 
 def search_term(results: Results, cell: str, key: str) -> Term | None:
@@ -78,34 +69,18 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     tried = tried[(tried["status"] == "finished") & np.isfinite(tried["objective"].astype(float))]
     if len(tried) < 2:
         return None
-    choosing = 100 * tried["objective"].to_numpy(dtype=float)
-    objective = results.objective(results.cells[cell].dataset)
-    scores = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
-    return Term(statistics.resampled_best(choosing, choosing if scores is None else scores), len(tried) - 1.0)
-
-
-def _on_validation(key: str) -> str:
-    return str(ScoreKey.parse(key)._replace(set=VALIDATION))
-
-
-def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
-    """A score of tuning trials on validation classes; None if a trial lacks it."""
-    column = _on_validation(key)
-    scores = 100 * tried[column].to_numpy(dtype=float) if column in tried else np.array([np.nan])
-    return scores if np.isfinite(scores).all() else None
+    choosing = varying = 100 * tried["objective"].to_numpy(dtype=float)
+    keys = (results.objective(results.cells[cell].dataset), key)
+    objective, score = (str(ScoreKey.parse(each)._replace(set=VALIDATION)) for each in keys)
+    if score != objective and score in tried and np.isfinite(tried[score].astype(float)).all():
+        varying = 100 * tried[score].to_numpy(dtype=float)
+    return Term(statistics.resampled_best(choosing, varying), len(tried) - 1.0)
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
     """Those of a weighted sum of cells' scores, such as a difference."""
     terms = {cell: search_term(results, cell, key) for cell in weights}
     return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in terms.items() if term is not None]
-
-
-def searches(results: Results) -> bool:
-    """Whether any cell has a search whose part is known."""
-    if results.study.splits > 1 or not results.study.search.tunes:
-        return False
-    return any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
 
 
 say = Texts(__file__)
@@ -128,10 +103,11 @@ def interval_sources(results: Results) -> str:
     """What the intervals of the objective cover, and of comparisons by it."""
     if results.study.splits > 1:
         return SPLITS
+    searched = results.study.search.tunes and any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     if cells and all(len(class_means(results, name)) for name in cells):
-        return CLASSES_SEARCHES if searches(results) else CLASSES
-    return SEARCHES if searches(results) else SEEDS
+        return CLASSES_SEARCHES if searched else CLASSES
+    return SEARCHES if searched else SEEDS
 
 
 def score_sources(results: Results, key: str, name: str) -> str:
@@ -144,31 +120,22 @@ def score_sources(results: Results, key: str, name: str) -> str:
 
 def coverage(results: Results, keys: Iterable[str]) -> str:
     """What the intervals of these scores cover, in words for captions."""
-    cells = {each.dataset: cells for cells, each in results.cells.items()}
-    by_text: dict[str, list[str]] = {}
+    cells = {cell.dataset: name for name, cell in results.cells.items()}
+    metrics: dict[str, dict[str, None]] = {}
     for key in keys:
-        for cell in cells.values():
-            of = by_text.setdefault(score_sources(results, key, cell), [])
-            of += [metric_label(metric_of(key))] * (metric_label(metric_of(key)) not in of)
-    texts = [f"{text} ({', '.join(of)})" if len(by_text) > 1 else text for text, of in by_text.items()]
-    corrected = f"; {CORRECTED}" if results.overlap else ""
-    return "; ".join(texts) + corrected
+        for name in cells.values():
+            metrics.setdefault(score_sources(results, key, name), {})[metric_label(metric_of(key))] = None
+    texts = [f"{text} ({', '.join(of)})" if len(metrics) > 1 else text for text, of in metrics.items()]
+    return "; ".join(texts) + (f"; {CORRECTED}" if results.overlap else "")
 
 
+@once
 def class_means(results: Results, name: str) -> pd.DataFrame:
     """A cell's mean objective of each class in percent: a row per seed, a column per class; row `QUERIES`.
 
     Empty if a trial left none, as older ones do.
     """
-    place = f"{FIGURE} of {name}"
-    if place not in results.analyses:
-        results.analyses[place] = _class_means(results, name)
-    return results.analyses[place]
-
-
-def _class_means(results: Results, name: str) -> pd.DataFrame:
-    dataset = results.cells[name].dataset
-    score = ScoreKey.parse(results.objective(dataset))
+    score = ScoreKey.parse(results.objective(results.cells[name].dataset))
     means: dict[int, pd.Series] = {}
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
@@ -194,11 +161,6 @@ def score_interval(results: Results, key: str, cell: str) -> Estimate | None:
     if interval is None or not low <= interval.mean <= high:
         return interval
     return interval._replace(low=max(interval.low, low), high=min(interval.high, high))
-
-
-def difference_interval(results: Results, key: str, first: str, second: str) -> Estimate | None:
-    """The mean difference of two cells, paired by seed and class; None as in `weighted_interval`."""
-    return weighted_interval(results, key, {first: 1.0, second: -1.0})
 
 
 def weighted_interval(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
@@ -248,8 +210,8 @@ def with_estimate(row: dict[str, Any], interval: Estimate | None, prefix: str = 
     """A row with its interval, and its p if it has one, replaced by those of an estimate; with a prefix p stays."""
     if interval is None:
         return row
-    replaced = row | {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
-    return replaced | ({"p": interval.p} if "p" in row and not prefix else {})
+    row = row | {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
+    return row | ({"p": interval.p} if "p" in row and not prefix else {})
 
 
 def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:

@@ -5,8 +5,8 @@ equal methods would lead any other by at least as large a paired t, simulated wi
 seed. Step-down: a rival is compared only with the methods that have no larger t, the closed test (Marcus, Peritz and
 Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
 
-What remains of a score under noise is its share of a reference: of the topline (figure (d) of Le, Odobez: Theoretical
-guarantees of deep embedding losses under label noise), or in a study without toplines of the cell at rate 0.
+What remains of a score under noise is its share of its topline's (figure (d) of Le, Odobez: Theoretical guarantees of
+deep embedding losses under label noise), or in a study without toplines of that of the cell at rate 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import special
 
 from dml import statistics
-from dml.report.analysis.intervals import difference_interval, score_interval, search_terms, summary_of, with_estimate
+from dml.report.analysis.intervals import score_interval, search_terms, summary_of, weighted_interval, with_estimate
 from dml.report.analysis.selection import best_of, validations
 from dml.report.labels import is_topline
 from dml.report.results import Results, once
@@ -87,20 +87,12 @@ def _paired_t(differences: np.ndarray) -> np.ndarray:
 LEVEL = 0.05
 
 
-def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Both on the seeds (index) that both have."""
-    if first.index.equals(second.index):  # as nearly always: thousands of intersections take seconds
-        return first, second
-    seeds = first.index.intersection(second.index)
-    return first[seeds], second[seeds]
-
-
 def paired(first: pd.Series, second: pd.Series, overlap: float) -> dict[str, Any]:
     """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have.
 
     `overlap` is `Results.overlap`.
     """
-    first, second = aligned(first, second)
+    first, second = first.align(second, join="inner")
     row = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
     if not len(first):
         return row
@@ -108,19 +100,6 @@ def paired(first: pd.Series, second: pd.Series, overlap: float) -> dict[str, Any
     s = statistics.summary(differences, bounds=(-100.0, 100.0), overlap=overlap)
     p = statistics.paired_t(differences, overlap)
     return row | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
-
-
-def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with `holm`: their p after Holm's correction over all of them; NaN if p is."""
-    tested = [i for i, row in enumerate(family) if np.isfinite(row["p"])]
-    adjusted = dict(zip(tested, statistics.holm([family[i]["p"] for i in tested]), strict=True))
-    return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
-
-
-def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
-    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`)."""
-    p = adjusted_p([row["p"] for row in others], [row[pairs] for row in others])
-    return [row | {"p adjusted": value} for row, value in zip(others, p.tolist(), strict=True)]
 
 
 def against_winner(
@@ -141,7 +120,7 @@ def against_winner(
     Returns
     -------
     For each other method, highest mean first: winner, other (names), `winner mean` and so on, those of `paired`, and
-    `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted`).
+    `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted_p`).
     A winner without others has one row, in which `other` is empty; without scores there is no row.
     """
     ranked = sorted((name for name, values in scores.items() if len(values)), key=lambda name: -scores[name].mean())
@@ -153,9 +132,13 @@ def against_winner(
     others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != winner]
     others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float), overlap)]
     others = [covering(row) for row in others]
+    p = np.array([row["p"] for row in others])
     if validation is None:
-        return adjusted(others)
-    return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
+        adjusted = adjusted_p(p.tolist(), [row["seeds"] for row in others])
+    else:
+        adjusted = np.full(len(p), np.nan)
+        adjusted[np.isfinite(p)] = statistics.holm(p[np.isfinite(p)].tolist())
+    return [row | {"p adjusted": value} for row, value in zip(others, adjusted.tolist(), strict=True)]
 
 
 def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str, Any]]:
@@ -163,17 +146,13 @@ def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str,
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
         row = with_estimate(row, score_interval(results, key, row["winner"]), "winner ")
-        names = row["winner"], row["other"]
-        return with_estimate(row, difference_interval(results, key, *names) if row["other"] else None)
+        if not row["other"]:
+            return row
+        return with_estimate(row, weighted_interval(results, key, {row["winner"]: 1.0, row["other"]: -1.0}))
 
     scores = {name: results.values(name, key) for name in cells}
     choosing = validations(results, [name for name in cells if len(scores[name])])
     return against_winner(scores, choosing, covering, results.overlap)
-
-
-def is_worse(row: Mapping[str, Any]) -> bool:
-    """Whether the other method of a row of `against_winner` is significantly worse than the winner."""
-    return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
 
 
 @once
@@ -200,8 +179,9 @@ def detectable(results: Results) -> float | None:
     The spread of differences is pooled over all pairs of methods and all conditions, the correction Bonferroni's.
     """
     squares = freedom = searches = 0.0
-    for dataset, noise, rate in (one for one in results.comparisons if not is_topline(one[1])):
-        key, names = results.objective(dataset), results.rivals(dataset, noise, rate)
+    groups = [group for group in results.comparisons if not is_topline(group[1])]
+    for group in groups:
+        key, names = results.objective(group[0]), results.rivals(*group)
         scores = pd.DataFrame({name: results.values(name, key) for name in names if len(results.values(name, key))})
         scores = scores.loc[:, scores.std() > 0].dropna()
         seeds, methods = scores.shape
@@ -214,7 +194,7 @@ def detectable(results: Results) -> float | None:
             searches += weight * 2 * sum(term.variance for term in terms) / methods
     if not squares:
         return None
-    tests = max(len(results.rivals(*one)) for one in results.comparisons if not is_topline(one[1])) - 1
+    tests = max(len(results.rivals(*group)) for group in groups) - 1
     further = searches / freedom + results.overlap * squares / freedom
     spread = (squares / freedom) ** 0.5
     return statistics.detectable(spread, len(results.study.blocks), LEVEL / max(tests, 1), POWER, further)
@@ -232,18 +212,12 @@ def reference(results: Results, name: str) -> str | None:
 
 
 def kept(results: Results, name: str, key: str) -> pd.Series:
-    """A cell's score in percent of its reference's, indexed by seed."""
+    """A cell's score in percent of its reference's, indexed by seed; only where that is above 0."""
     by = reference(results, name)
     if by is None:
         return pd.Series(dtype=float)
-    return share(results.values(name, key), results.values(by, key))
-
-
-def share(scores: pd.Series, references: pd.Series) -> pd.Series:
-    """Scores in percent of their references, on the seeds (index) that both have and whose reference is above 0."""
-    mine, theirs = aligned(scores, references)
-    above = theirs.to_numpy() > 0
-    return pd.Series(100 * mine.to_numpy()[above] / theirs.to_numpy()[above], index=mine.index[above])
+    mine, theirs = results.values(name, key).align(results.values(by, key), join="inner")
+    return 100 * mine[theirs > 0] / theirs[theirs > 0]
 
 
 def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:

@@ -143,11 +143,7 @@ def best_of(scores: Mapping[str, float]) -> str:
     return max(scores, key=lambda name: round(scores[name], 9))
 
 
-def chosen_on_validation(results: Results, names: Iterable[str]) -> bool:
-    """Whether validation classes choose among these cells; else test classes do."""
-    return validations(results, [name for name in names if len(results.confirmed_of(name))]) is not None
-
-
 def explained(results: Results, names: Iterable[str]) -> str:
     """Who chose among these cells, in a sentence."""
-    return ON_VALIDATION if chosen_on_validation(results, names) else ON_TEST
+    scored = [name for name in names if len(results.confirmed_of(name))]
+    return ON_TEST if validations(results, scored) is None else ON_VALIDATION

@@ -16,16 +16,7 @@ import pandas as pd
 
 from dml import losses, statistics
 from dml.config.study import is_pretrained
-from dml.report.analysis.intervals import (
-    CLASSES,
-    CLASSES_SEARCHES,
-    SEARCHES,
-    SEEDS,
-    SPLITS,
-    class_terms,
-    search_terms,
-    seed_interval,
-)
+from dml.report.analysis import intervals
 from dml.report.analysis.selection import best_of, validations
 from dml.report.methods import is_oracle
 from dml.report.results import Results
@@ -84,14 +75,10 @@ def untrained(
 
     The best on test classes for results without that choice, and of a given length.
     """
+    choices = _choices(results, dataset, noise, rate)
     baselines = [
-        Baseline(
-            name,
-            100 * scores[0],
-            tuple(100 * score for score in scores[1:]),
-            _chosen(results, dataset, noise, rate, name),
-        )
-        for name, scores in _scores(results, dataset, noise, rate, key).items()
+        Baseline(name, 100 * score, tuple(100 * split for split in splits), choices.get(name, ""))
+        for name, (score, *splits) in _scores(results, dataset, noise, rate, key).items()
     ]
     if all(baseline.name.startswith(PIXELS) for baseline in baselines):
         baselines += _of_the_network(results, dataset, noise, rate, key)
@@ -133,25 +120,22 @@ def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> t
 
     Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
     """
-    apart = above_baseline(results.values(cell, key), baseline)
+    apart = results.values(cell, key)
+    by_split = baseline.by_split and apart.index.isin(range(len(baseline.by_split))).all()
+    apart = apart - ([baseline.by_split[int(split)] for split in apart.index] if by_split else baseline.score)
     gain = statistics.summary(apart, overlap=results.overlap)
     if results.study.splits > 1:
-        return gain, SPLITS
-    same = _same_method(results, baseline, cell, key)
-    classes = class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
-    searches = search_terms(results, {cell: 1.0}, key)
-    estimated = seed_interval(apart, classes, searches)
-    if estimated is None:
-        return gain, SEEDS
-    gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
-    return gain, (CLASSES_SEARCHES if searches else CLASSES) if classes else SEARCHES
-
-
-def _same_method(results: Results, baseline: Baseline, cell: str, key: str) -> str | None:
-    """The study's closed form with the baseline's score, at the data and noise rate of a cell."""
+        return gain, intervals.SPLITS
     at = results.cells[cell]
     closed = _closed_forms(results, at.dataset, at.noise, at.rate, key)
-    return next((name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED), None)
+    same = next((name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED), None)
+    classes = intervals.class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
+    searches = intervals.search_terms(results, {cell: 1.0}, key)
+    estimated = intervals.seed_interval(apart, classes, searches)
+    if estimated is None:
+        return gain, intervals.SEEDS
+    gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
+    return gain, (intervals.CLASSES_SEARCHES if searches else intervals.CLASSES) if classes else intervals.SEARCHES
 
 
 def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, pd.Series]:
@@ -175,13 +159,6 @@ def _of_the_network(results: Results, dataset: str, noise: str, rate: float, key
     return baselines
 
 
-def above_baseline(values: pd.Series, baseline: Baseline) -> pd.Series:
-    """A method's scores minus the baseline's, of each class split by itself if both are known there."""
-    if baseline.by_split and values.index.isin(range(len(baseline.by_split))).all():
-        return values - [baseline.by_split[int(split)] for split in values.index]
-    return values - baseline.score
-
-
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
     """Scores that hold at all noise rates, shares of 1 by `<set>/<level>/<metric>`, by the name of what was scored."""
     fitted = {record["name"] for record in by_noise(results, dataset)}
@@ -194,15 +171,13 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
     return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
-def _chosen(results: Results, dataset: str, noise: str, rate: float, name: str) -> str:
-    """What was chosen of `<input>, free`, most often first: `whitened, both views`; "" of anything else."""
-    choices = [
-        choice
-        for record in by_noise(results, dataset)
-        if record["name"] == name and _is_at(record, noise, rate)
-        for choice in record.get("chosen", ())
-    ]
-    return " or ".join(choice for choice, _ in Counter(choices).most_common())
+def _choices(results: Results, dataset: str, noise: str, rate: float) -> dict[str, str]:
+    """What was chosen of each `<input>, free`, most often first: `whitened, both views`."""
+    counts: dict[str, Counter[str]] = {}
+    for record in by_noise(results, dataset):
+        if _is_at(record, noise, rate):
+            counts.setdefault(record["name"], Counter()).update(record.get("chosen", ()))
+    return {name: " or ".join(choice for choice, _ in counter.most_common()) for name, counter in counts.items()}
 
 
 def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:

@@ -13,35 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.config.for_use import one_search
-from dml.report import figures
+from dml.report import figures, labels
 from dml.report.analysis.flags import marks
 from dml.report.analysis.intervals import block_plural, coverage
-from dml.report.analysis.paired import LEVEL, detectable, is_worse, versus_winner
+from dml.report.analysis.paired import LEVEL, detectable, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
-from dml.report.figures import (
-    PercentTicks,
-    drawn_cells,
-    filter_dash,
-    grid_of,
-    legend,
-    look,
-    positives_label,
-    short_label,
-)
-from dml.report.labels import (
-    SETS,
-    Texts,
-    is_topline,
-    joined,
-    metric_label,
-    metric_of,
-    noise_axis,
-    noise_label,
-    readable,
-    score_label,
-)
-from dml.report.methods import Method, after_comma
+from dml.report.figures import PercentTicks, drawn_cells, look, short_label
+from dml.report.labels import Texts, is_topline, joined, metric_label, noise_label, score_label
+from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, percent
 from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Table, folded
 from dml.report.results import Results, once
@@ -60,7 +40,7 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
     columns = min(3, len(keys))
     height = -(-len(keys) // columns)
     figure = Figure(figsize=(2.2 + 2.55 * columns, height * (1.0 + 0.34 * len(cells))), layout="constrained")
-    grid = grid_of(figure, len(keys), height, columns, sharey=True)
+    grid = figures.grid_of(figure, len(keys), height, columns, sharey=True)
     for axes, key in zip(grid.flat, keys, strict=False):
         for at, name in enumerate(cells):
             if (name, score_label(key)) in rows:
@@ -68,7 +48,7 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
             if (name, key) in references:
                 value = references[name, key]
                 axes.plot(value, at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5)
-        axes.set_title(metric_label(metric_of(key)))
+        axes.set_title(metric_label(labels.metric_of(key)))
         axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
         axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
@@ -105,9 +85,11 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(0.85 + 2.95 * columns, 1.1 + 2.2 * rows), layout="constrained")
-    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
+    grid = figures.grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        axes.set_title("\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(readable, filter(None, panel)))), 32)))
+        axes.set_title(
+            "\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(labels.readable, filter(None, panel)))), 32))
+        )
         axes.plot(list(alone), list(alone.values()), ":", color=figures.MUTED, linewidth=1.0, zorder=1.5)
         for method, line in tables.items():
             x, mean = line["rate"], line["score mean"]
@@ -116,20 +98,19 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
                 continue
             colour, marker = look(results, method)
             axes.fill_between(x, line["score low"], line["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
-            axes.plot(x, mean, filter_dash(results, method), marker=marker, color=colour, zorder=3)
+            axes.plot(x, mean, figures.filter_dash(results, method), marker=marker, color=colour, zorder=3)
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
-    legend(figure, {_line(method): (*look(results, method), filter_dash(results, method)) for method in tables})
-    figure.supxlabel(noise_axis(noise, results.user_labels), color=figures.MUTED, fontsize=9)
+    lines = {}
+    for method in tables:
+        label = figures.positives_label(method) + (f", filter {method.filter}" if method.filter else "")
+        lines[label] = (*look(results, method), figures.filter_dash(results, method))
+    figures.legend(figure, lines)
+    figure.supxlabel(labels.noise_axis(noise, results.user_labels), color=figures.MUTED, fontsize=9)
     figure.supylabel("\n".join(textwrap.wrap(score_label(key), 30 * rows)), color=figures.MUTED, fontsize=9)
     return figure, frame, added
-
-
-def _line(method: Method) -> str:
-    """What a line is called: `easy positives, filter prism`."""
-    return ", ".join(filter(None, (positives_label(method), method.filter and f"filter {method.filter}")))
 
 
 say = Texts(__file__)
@@ -178,7 +159,7 @@ def winners(results: Results) -> Table | None:
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"]}
-        worse = sum(map(is_worse, others.to_dict("records")))
+        worse = int(((others["p adjusted"] < LEVEL) & (others["difference"] > 0)).sum())
         row |= {"p adjusted": best["p adjusted"], "worse": worse if others["p adjusted"].notna().any() else np.nan}
         rows.append(row | {"others": len(others), "cell": best["winner"], "marks": marks(results, best["winner"])})
     block = results.study.block
@@ -237,8 +218,8 @@ def every_pair(results: Results) -> Table | None:
 
 def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
-    where = f"{metric_label(metric_of(key))}, {results.level(results.cells[row['cell']].noise, row['rate'])}"
-    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
+    where = f"{metric_label(labels.metric_of(key))}, {results.level(results.cells[row['cell']].noise, row['rate'])}"
+    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {labels.SETS[key.split('/')[0]]}"
     where += after_comma(marks(results, row["cell"]))
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
@@ -258,7 +239,7 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     name, label = f"scores-{dataset}-{noise}", score_label(key)
     if len(results.rates(dataset, noise)) > 1:
         figure, data, added = against_noise(results, dataset, noise, key)
-        axis = noise_axis(noise, results.user_labels)
+        axis = labels.noise_axis(noise, results.user_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
         caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
@@ -275,8 +256,8 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
 def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
     """What the figure's dotted line is; nothing without one."""
     baselines = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
-    labels = dict.fromkeys(baseline.label for baseline in baselines if baseline is not None)
-    return say("dotted", labels="; ".join(labels)) if labels else ""
+    names = dict.fromkeys(baseline.label for baseline in baselines if baseline is not None)
+    return say("dotted", labels="; ".join(names)) if names else ""
 
 
 def _main(results: Results, dataset: str) -> list[str]:
