@@ -66,7 +66,6 @@ def further(cell: Cell) -> dict[str, Any]:
 
 
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
-    """The method of a cell."""
     settings_shown = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
     if settings_shown:

@@ -15,7 +15,7 @@ from dml.report.labels import Texts, metric_label
 from dml.report.loading import load
 from dml.report.methods import IN_SHORT, after_comma, mark
 from dml.report.numbers import duration
-from dml.report.page.blocks import ClaimEntry, Evidence, Paragraph
+from dml.report.page.blocks import ClaimEntry, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
 from dml.report.regimes import END, FILE, START, TITLE, regimes
 from dml.report.results import Results
@@ -70,15 +70,12 @@ def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:
 def _item(entry: ClaimEntry) -> str:
     """A claim; what the tests found that made its verdict comes first, each with its study."""
     tests = sorted(entry.evidence, key=lambda evidence: evidence.verdict != entry.verdict)
-    texts = [f"{e.verdict}: " * (e.verdict != entry.verdict) + f"{e.text}{_source(e)}" for e in tests]
+    notes = [f": {e.note.rstrip('.')}" if e.note else "" for e in tests]
+    sources = [f" (`{e.study}`{note})" if e.study else "" for e, note in zip(tests, notes, strict=True)]
+    words = [f"{e.verdict}: " if e.verdict != entry.verdict else "" for e in tests]
+    texts = [f"{word}{e.text}{source}" for word, e, source in zip(words, tests, sources, strict=True)]
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
     return f"{entry.sign} **{entry.verdict}**: {entry.text} ({entry.place}) {'; '.join(texts)}{corrected}"
-
-
-def _source(tested: Evidence) -> str:
-    """The study with the claim's remark: `(`eps-noise`: asked later)`."""
-    note = f": {tested.note.rstrip('.')}" if tested.note else ""
-    return f" (`{tested.study}`{note})" if tested.study else ""
 
 
 def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:

@@ -15,7 +15,7 @@ import pandas as pd
 from dml.config.for_use import for_use, mark
 from dml.counting import counted
 from dml.files import read_json
-from dml.report.analysis.intervals import SHARE, summary_at, summary_of
+from dml.report.analysis.intervals import PARTS, SHARE, summary_at, summary_of
 from dml.report.analysis.paired import kept
 from dml.report.analysis.selection import best_of, validation, validations
 from dml.report.labels import noise_label, readable
@@ -26,7 +26,6 @@ from dml.report.results import Results, parsed
 from dml.tracking import FAILED, FINISHED, KILLED, RUNNING, Model, Picture, Run, parameters
 
 STATUS = {"finished": FINISHED, "failed": FAILED, "interrupted": KILLED, "running": RUNNING}
-PARTS = ("mean", "std", "low", "high")
 COUNTED = ("cells", "trials", "finished", "failed", "seconds", "training_seconds")  # of summary.json
 COMMIT = ("dml.git_commit", "mlflow.source.git.commit")  # tags
 DIGITS = 4  # of a cell's scores, as shares of 1; more would fill the screen, and the trials have them all
@@ -89,9 +88,8 @@ def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float
         "validation": validation(results, name) / 100,
     }
     if results.cells[name].rate:
-        values["share_kept"] = (
-            summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)["s mean"] / 100
-        )
+        shares = summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)
+        values["share_kept"] = shares["s mean"] / 100
     for short, key in keys.items():
         summary = summary_at(results, name, key, "s")
         values |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
@@ -223,6 +221,9 @@ def audits(folder: Path, study: str) -> list[Run]:
         return []
     params = {"dataset": content["dataset"], "representation": content["representation"], **content["settings"]}
     settings = hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:16]
+    metrics = {name: float(content[name]) for name in AUDIT_COUNTS}
+    for part in ("rate", "review", "measured", "losses"):
+        metrics |= {f"{part}.{name}": value for name, value in _finite(content[part] or {}).items()}
     files = [folder / "index.html", folder / SUMMARY, *sorted(folder.glob("*.csv"))]
     return [
         Run(
@@ -231,16 +232,7 @@ def audits(folder: Path, study: str) -> list[Run]:
             start=(folder / SUMMARY).stat().st_mtime,
             tags={"dml.audit": content["digest"], "dml.settings": settings},
             params=params,
-            metrics=_audit_metrics(content),
+            metrics=metrics,
             files={path.name: path for path in files},
         )
     ]
-
-
-def _audit_metrics(content: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a summary, flat."""
-    numbers = {name: float(content[name]) for name in AUDIT_COUNTS}
-    for part in ("rate", "review", "measured", "losses"):
-        values = (content[part] or {}).items()
-        numbers |= {f"{part}.{name}": float(value) for name, value in values if isinstance(value, int | float)}
-    return numbers

@@ -27,7 +27,6 @@ class AllResults:
         return bool(results.score_keys)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """The tables."""
         yield from main_results(results)
 
 

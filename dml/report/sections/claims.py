@@ -27,7 +27,6 @@ class Claims:
         return bool(results.verdicts)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """Each claim with its effect, and a CSV file."""
         yield Paragraph(say("how", blocks=block_plural(results), corrected=f"; {CORRECTED}" if results.overlap else ""))
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")
@@ -48,10 +47,10 @@ def frame(results: Results) -> pd.DataFrame:
             "unit": comparison.unit,
         }
         rest = {"p": verdict.p, "published": comparison.published, "reason": verdict.reason, "note": comparison.note}
-        none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
         parts = [
             {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds} for e in verdict.effects
         ]
+        none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
         rows += [row | part | rest for part in parts or [none]]
     return pd.DataFrame(rows)
 

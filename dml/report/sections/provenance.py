@@ -37,7 +37,6 @@ class Provenance:
         return True
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """Facts, a command and a download."""
         yield Facts((*_of_study(results), *_of_summary(results)))
         yield Command(say("repeat"), f"dml run {results.study.name}")
         if not results.trials.empty:
@@ -77,7 +76,7 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
             continue
         noun = "image" if dataset.passes_on is None else "vector"
         parts = [
-            f"{counted(role_counts['images'], noun)} of {_classes(role_counts['classes'])} {use}"
+            f"{counted(role_counts['images'], noun)} of {counted(role_counts['classes'], 'class')} {use}"
             for role, use in USES.items()
             if (role_counts := counts["roles"].get(role))
         ]
@@ -85,10 +84,6 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
         notes = "".join(f"; {note}" for note in counts.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
         yield title, ", ".join(parts) + skipped + notes
-
-
-def _classes(number: int) -> str:
-    return "1 class" if number == 1 else f"{number:,} classes"
 
 
 def _start(start: InitFromSection) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -35,12 +35,6 @@ def _table(of: tuple[Paper, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
 
 
-def citations(names: Iterable[str]) -> list[str]:
-    """The papers of these names, as one cites them."""
-    by_name = {paper.name: paper.citation for paper in papers()}
-    return [by_name.get(name) or name for name in names]
-
-
 def lookup(spec: ReferenceSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order."""
     rows = table()
@@ -65,13 +59,16 @@ def cells_of(results: Results, spec: ReferenceSection) -> list[str]:
 
 def reference_values_by_cell(results: Results) -> dict[tuple[str, str], float]:
     """Reference values in percent, by cell and score key."""
-    spelt = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
-    values = {}
+    return {(name, key): value for spec, _, value, key in _evaluated(results) for name in cells_of(results, spec)}
+
+
+def _evaluated(results: Results) -> Iterator[tuple[ReferenceSection, str, float, str]]:
+    """Each reference value with its metric, as the paper writes it, and the score key, if the study evaluates it."""
+    metrics = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
     for spec in results.study.reference_values:
         for metric, value in lookup(spec).items():
-            for name in cells_of(results, spec) if metric in spelt else []:
-                values[name, str(ScoreKey(spec.set, spec.level, spelt[metric]))] = value
-    return values
+            if metric in metrics:
+                yield spec, metric, value, str(ScoreKey(spec.set, spec.level, metrics[metric]))
 
 
 REPRODUCED = "reproduced"
@@ -87,9 +84,9 @@ class ReferenceValues:
         return bool(results.study.reference_values)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """The papers, and a table."""
-        papers = dict.fromkeys(spec.paper for spec in results.study.reference_values)
-        yield Paragraph("; ".join(citations(papers)) + ".")
+        cited = {paper.name: paper.citation for paper in papers()}
+        names = dict.fromkeys(spec.paper for spec in results.study.reference_values)
+        yield Paragraph("; ".join(cited.get(name) or name for name in names) + ".")
         table = reference_values_beside(results)
         yield Paragraph(table.caption) if table.frame.empty else table
 
@@ -97,23 +94,18 @@ class ReferenceValues:
 def reference_values_beside(results: Results) -> Table:
     """One row per reference value and matching cell, without metrics that the study does not evaluate."""
     rows = []
-    evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
-    left_out: dict[str, None] = {}
-    for spec in results.study.reference_values:
+    for spec, metric, value, key in _evaluated(results):
         cells = cells_of(results, spec)
-        for metric, value in lookup(spec).items():
-            if metric not in evaluated:
-                left_out[metric] = None
-                continue
-            for name in cells or [""]:
-                key = str(ScoreKey(spec.set, spec.level, evaluated[metric]))
-                values = results.values(name, key) if name else pd.Series(dtype=float)
-                row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
-                row |= {"method": spec.method, "metric": metric, "published": value}
-                row |= summary_of(values, "reproduced", overlap=results.overlap)
-                row["difference"] = row["reproduced mean"] - value
-                row["state"] = _state(cells, values)
-                rows.append(row | {"cell": name})
+        for name in cells or [""]:
+            values = results.values(name, key) if name else pd.Series(dtype=float)
+            row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
+            row |= {"method": spec.method, "metric": metric, "published": value}
+            row |= summary_of(values, "reproduced", overlap=results.overlap)
+            row["difference"] = row["reproduced mean"] - value
+            state = REPRODUCED if len(values) else "no seed finished"
+            rows.append(row | {"state": state if cells else "no such cell in this study", "cell": name})
+    published = dict.fromkeys(metric for spec in results.study.reference_values for metric in lookup(spec))
+    left_out = [metric for metric in published if metric not in map(metric_label, results.study.evaluation.metrics)]
     columns = [
         Column("source", "Source"),
         Column("labels", "Labels"),
@@ -128,9 +120,3 @@ def reference_values_beside(results: Results) -> Table:
     more = say("left_out", metrics=", ".join(left_out)) if left_out else ""
     caption = joined(say("table", shown=interval_note(results)), more)
     return Table("published", "Published and reproduced", caption, tuple(columns), pd.DataFrame(rows))
-
-
-def _state(cells: list[str], values: pd.Series) -> str:
-    if not cells:
-        return "no such cell in this study"
-    return REPRODUCED if len(values) else "no seed finished"

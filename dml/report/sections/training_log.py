@@ -28,7 +28,6 @@ class TrainingLog:
         return not results.confirmed.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A figure for each dataset and noise model."""
         for dataset, noise in results.conditions:
             key, curves = results.objective(dataset), _curves(results, dataset, noise)
             cells, added = drawn_cells(results, list(curves), key)

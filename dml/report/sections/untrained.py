@@ -37,10 +37,11 @@ class Untrained:
 def best_and_untrained(results: Results) -> Table | None:
     """One row per dataset, noise model and rate: the best score without training, the best method, its gain."""
     gains = [
-        gain_of_best(results, dataset, noise, rate, results.objective(dataset))
+        gain
         for dataset, noise in results.conditions
         if not is_topline(noise)
         for rate in results.rates(dataset, noise)
+        if (gain := gain_of_best(results, dataset, noise, rate, results.objective(dataset))) is not None
     ]
     rows = [
         {
@@ -58,7 +59,6 @@ def best_and_untrained(results: Results) -> Table | None:
             "others": one.cells,
         }
         for one in gains
-        if one is not None
     ]
     if not rows:
         return None
@@ -70,7 +70,7 @@ def best_and_untrained(results: Results) -> Table | None:
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
-    by_labels = any(one.untrained.chosen for one in gains if one is not None)
+    by_labels = any(one.untrained.chosen for one in gains)
     chosen = say("chosen_by_labels") if by_labels else say("chosen_on_test")
     sources = " or ".join(dict.fromkeys(str(row["covers"]) for row in rows))
     why = explained(results, results.cells)
@@ -85,7 +85,10 @@ def best_and_untrained(results: Results) -> Table | None:
 
 def all_scores(results: Results) -> Table | None:
     """One row per dataset and what was scored, a column per score; None if the first table has them all."""
-    rows = [_row(*about, scores) for about, scores in _scored(results)]
+    rows = [
+        {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
+        for (dataset, name, fitted), scores in _scored(results)
+    ]
     keys = [key for key in results.score_keys if any(key in row for row in rows)]
     if len(rows) * len(keys) < 2:
         return None
@@ -107,10 +110,6 @@ def _scored(results: Results) -> list[tuple[tuple[str, str, str], Mapping[str, f
     scores = [((data, name, ""), values) for data in datasets for name, values in kinds(results, data).items()]
     projections = [one for data in datasets for one in by_noise(results, data)]
     return scores + [((one["dataset"], one["name"], _labels(results, one)), one["scores"]) for one in projections]
-
-
-def _row(dataset: str, name: str, fitted: str, scores: Mapping[str, float]) -> dict[str, Any]:
-    return {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
 
 
 def _labels(results: Results, record: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.config.for_use import one_search
 from dml.report import figures, labels
 from dml.report.analysis.flags import marks
-from dml.report.analysis.intervals import block_plural, coverage
+from dml.report.analysis.intervals import block_plural, coverage, interval_sources
 from dml.report.analysis.paired import LEVEL, detectable, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
@@ -25,7 +25,7 @@ from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, percent
 from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Table, folded
 from dml.report.results import Results, once
-from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
+from dml.report.sections._rows import block_column, condition_columns, means, score_frame
 from dml.report.sections.reference_values import reference_values_by_cell
 from dml.types import VALIDATION, ScoreKey
 
@@ -87,9 +87,8 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
     figure = Figure(figsize=(0.85 + 2.95 * columns, 1.1 + 2.2 * rows), layout="constrained")
     grid = figures.grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        axes.set_title(
-            "\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(labels.readable, filter(None, panel)))), 32))
-        )
+        title = ", ".join(dict.fromkeys(map(labels.readable, filter(None, panel))))
+        axes.set_title("\n".join(textwrap.wrap(title, 32)))
         axes.plot(list(alone), list(alone.values()), ":", color=figures.MUTED, linewidth=1.0, zorder=1.5)
         for method, line in tables.items():
             x, mean = line["rate"], line["score mean"]
@@ -177,7 +176,7 @@ def winners(results: Results) -> Table | None:
         if several:
             parts.append(say("lead_tested", block=block, level=LEVEL))
         else:
-            parts += [say("lead", block=block), one_seed()]
+            parts += [say("lead", block=block), say("one_seed")]
         parts.append(explained(results, results.cells))
     if several:
         parts.append(say("covers", sources=coverage(results, [results.objective(results.conditions[0][0])])))
@@ -186,11 +185,15 @@ def winners(results: Results) -> Table | None:
     if rivals and several and (points := detectable(results)) is not None:
         parts.append(say("detectable", points=percent(points)))
     if rivals and several:
-        columns.append(p_adjusted(results))
+        columns.append(_p_column(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
     if any(row["marks"] for row in rows):
         columns.append(Column("marks", "Remarks"))
     return Table("winners", "Winners", joined(*parts), tuple(columns), pd.DataFrame(rows))
+
+
+def _p_column(results: Results) -> Column:
+    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", sources=interval_sources(results)))
 
 
 def every_pair(results: Results) -> Table | None:
@@ -205,11 +208,14 @@ def every_pair(results: Results) -> Table | None:
         winner=[results.methods[name].label for name in compared["winner"]],
         other=[results.methods[name].label for name in compared["other"]],
     )
+    tested = Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), _p_column(results)
     columns = (
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(results, p_adjusted(results), len(results.study.blocks) > 1),
+        Column("difference", "Difference", "difference", "in points"),
+        *(tested if len(results.study.blocks) > 1 else ()),
+        block_column(results),
     )
     metric = metric_label(results.study.search.objective)
     caption = say("every_pair", metric=metric, block=results.study.block)
