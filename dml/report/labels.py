@@ -44,13 +44,9 @@ def metric_of(key: str) -> str:
 
 def score_label(key: str) -> str:
     """`test/fine/recall@1` -> `R@1, test classes, fine labels`."""
-    return f"{metric_label(metric_of(key))}, {_group(key)}"
-
-
-def group_label(key: str) -> str:
-    """`test/fine/recall@1` -> `Test classes, fine labels`."""
-    text = _group(key)
-    return text[:1].upper() + text[1:]
+    split, level, metric = ScoreKey.parse(key)
+    judged_by = "against labels as given" if level == "given" else f"{level} labels"
+    return f"{metric_label(metric)}, {SETS.get(split, split)}, {judged_by}"
 
 
 def readable(name: str) -> str:
@@ -92,11 +88,6 @@ def noise_axis(noise: str, user_labels: bool = False) -> str:
     if is_topline(noise):
         return "share of training samples left out"
     return f"share of training labels that {'was made wrong' if user_labels and makes_noise(noise) else 'are wrong'}"
-
-
-def _group(key: str) -> str:
-    part, level, _ = ScoreKey.parse(key)
-    return f"{SETS.get(part, part)}, {'against labels as given' if level == 'given' else f'{level} labels'}"
 
 
 class Texts:

@@ -55,20 +55,16 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     rows = [_row(by_study[row["study"]], row) for row in cases or () if row.get("study") in by_study]
     if not rows:
         return None
-    fallen, of_all = sum(row["falls"] for row in rows), of_pretrained(studies)
+    tuned = [(results, gain) for results in studies if not mark(results.study) for gain, *_ in each_gain(results)]
+    trained = [(gain, results.study.training_of(results.cells[gain.best])) for results, gain in tuned]
+    of_all = Counter(gain_verdict(gain.gain) for gain, training in trained if training.frozen or training.train_from)
+    fallen = sum(row["falls"] for row in rows)
     lead = joined(
         say("lead"),
         say("fallen", fallen=fallen, cases=counted(len(rows), "row")) if fallen else "",
         say("pretrained", rows=of_all.total(), better=of_all[BETTER], worse=of_all[WORSE]) if of_all else "",
     )
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
-
-
-def of_pretrained(studies: Sequence[Results]) -> Counter[str]:
-    """How many gains of a tuned head or tuned upper blocks, over any length, are what `gain_verdict` calls them."""
-    tuned = [(results, gain) for results in studies if not mark(results.study) for gain, *_ in each_gain(results)]
-    trained = [(gain, results.study.training_of(results.cells[gain.best])) for results, gain in tuned]
-    return Counter(gain_verdict(gain.gain) for gain, training in trained if training.frozen or training.train_from)
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:

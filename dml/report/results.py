@@ -47,12 +47,7 @@ class FigureData:
     computed: Arrays = field(default_factory=dict)
 
     def of(self, figure: str, key: str, part: str, compute: Callable[[], Arrays]) -> Arrays:
-        """The arrays of one figure for one trial and set, by their field; of a snapshot without them, none.
-
-        Parameters
-        ----------
-        compute : returns them. They are drawn as they are, so they should be as small as the figure allows.
-        """
+        """The arrays of one figure for one trial and set, by field; none of a snapshot that lacks them."""
         place = f"{figure}/{key[:KEY_DIGITS]}/{part}/"
         if self.snapshot is None:
             arrays = compute() or _at(place, self.before)
@@ -163,10 +158,7 @@ class Results:
         return level_label(noise, rate, self.user_labels)
 
     def where(self, dataset: str, noise: str) -> str:
-        """What a caption adds if the study has several datasets or noise models: `, on cub200, uniform noise`.
-
-        `, no added noise` if the only rate of the noise model is 0.
-        """
+        """What a caption adds for several datasets or noise models: `, on cub200, uniform noise`."""
         datasets, models = ({pair[i] for pair in self.conditions} for i in (0, 1))
         on = f", on {dataset}" if len(datasets) > 1 else ""
         named = noise_name(noise) if any(self.rates(dataset, noise)) else "no added noise"
@@ -216,8 +208,8 @@ class Results:
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.
 
-        A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
-        test other classes, and their spread contains that of test classes and seeds (`overlap`).
+        A block is a seed, or of several class splits a split, whose score is the mean over its seeds: only splits test
+        other classes, and their spread contains that of test classes and seeds (`overlap`).
         """
         return _scores_by_cell(self, key).get(cell, pd.Series(dtype=float))
 
@@ -230,10 +222,7 @@ class Results:
         return _rows_by_cell(self, "tune").get(cell, self.tuned.iloc[:0])
 
     def embedded(self, cell: str, figure: str = "") -> str | None:
-        """The key of the cell's first confirmed trial that saved its embeddings.
-
-        Of a snapshot: of the first trial with arrays for this figure.
-        """
+        """The key of the cell's first confirmed trial with embeddings, or of a snapshot with arrays for this figure."""
         keys = self.confirmed_of(cell)["key"].astype(str)
         if self.figures.snapshot is not None:
             return next((key for key in keys if self.figures.sets(figure, key)), None)

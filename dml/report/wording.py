@@ -71,7 +71,8 @@ def measured(verdict: Verdict) -> str:
     seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
     classes, searches = any(e.classes for e in verdict.effects), any(e.searched for e in verdict.effects)
     seeds += ", classes and searches" if classes and searches else " and classes" * classes + " and searches" * searches
-    p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
+    p_text = p_value(verdict.p)
+    p = "" if math.isnan(verdict.p) else f", p (Holm) {'' if p_text.startswith('<') else '= '}{p_text}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
     reasons += [f"at fixed settings: {verdict.comparison.fixed}"] * bool(verdict.comparison.fixed)
     reasons += verdict.unknown if not verdict.flags else ()
@@ -85,7 +86,11 @@ def measured(verdict: Verdict) -> str:
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names our score and data."""
     comparison = verdict.comparison
-    on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
+    key = comparison.score
+    score = verdict.objective
+    if key:
+        score = readable(key.removeprefix(LOGGED)) if is_logged(key) else score_label(key)
+    on = f"{score}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
     note = " ".join(comparison.note.split())
     smaller = f"Compared: {comparison.compared}; expected {comparison.expected}. {note}".strip()
     smaller = smaller if comparison.compared else ""
@@ -93,18 +98,6 @@ def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study, note)
 
 
-def _score(verdict: Verdict) -> str:
-    """`R@1, test classes, fine labels`; what trials log as it is called; else the objective's metric."""
-    key = verdict.comparison.score
-    if is_logged(key):
-        return readable(key.removeprefix(LOGGED))
-    return score_label(key) if key else verdict.objective
-
-
 def _number(value: float) -> str:
     """`+0.0123`, three significant figures; an en dash if it is missing."""
     return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else NOTHING
-
-
-def _equal(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"

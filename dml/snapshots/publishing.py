@@ -39,8 +39,7 @@ def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     order = {name: i for i, name in enumerate(cells)}
     finished = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
     finished = finished.assign(_cell=finished["cell"].map(order), _phase=finished["phase"] == "confirm")
-    split = [name for name in ("split",) if name in trials]
-    finished = finished.sort_values(["_cell", *split, "_phase", "number"])[[*others, *used]]
+    finished = finished.sort_values(["_cell", *({"split"} & {*trials}), "_phase", "number"])[[*others, *used]]
     rows = [_row(study, cells[row["cell"]], row, used) for row in finished.to_dict("records")]
     frame = pd.DataFrame(rows, columns=finished.columns)
     frame.attrs[ATTRIBUTE] = trials.attrs.get(ATTRIBUTE) or record(study)
@@ -91,9 +90,7 @@ def _score(key: str, value: Any) -> float | None:
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_rounded(inner) for inner in value]
-    return _digits(value, 5)
+    return [_rounded(inner) for inner in value] if isinstance(value, list) else _digits(value, 5)
 
 
 def _digits(value: Any, digits: int) -> Any:
@@ -131,7 +128,8 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
-    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
+    machine = f"{os.cpu_count()} CPU cores, {platform.system()} {platform.machine()}"
+    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": machine}
     arrays = arrays or {}
     without = {name: array for name, array in arrays.items() if not name.startswith(CLASSES)}  # intervals cover seeds
     with tempfile.TemporaryDirectory() as temporary:
@@ -178,7 +176,3 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} CPU cores, {platform.system()} {platform.machine()}"

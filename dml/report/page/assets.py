@@ -155,7 +155,7 @@ class Assets:
             case Drawing():
                 return self._drawing(block)
             case blocks.Table():
-                href = self._csv(block.name, block.csv())
+                href = self._csv(block.name, csv_text(block.frame))
                 name = Path(href).name.removesuffix(".csv")
                 return SavedTable(name, block.title, block.text, block.columns, blocks.rows(block), href)
             case blocks.Download():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dml.report.analysis.intervals import summary_at
-from dml.report.labels import Texts, group_label, metric_label, metric_of
+from dml.report.labels import Texts, metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, interval_note
@@ -48,8 +48,8 @@ def main_results(results: Results) -> list[Table]:
         if results.missing():
             columns.append(Column("state", "Seeds", "status", "finished seeds of those the study asks for"))
         caption = say("table", shown=interval_note(results, keys))
-        name = f"results-{group.replace('/', '-')}"
-        tables.append(Table(name, group_label(keys[0]), caption, tuple(columns), pd.DataFrame(rows)))
+        name, title = f"results-{group.replace('/', '-')}", score_label(keys[0]).partition(", ")[2]
+        tables.append(Table(name, title[:1].upper() + title[1:], caption, tuple(columns), pd.DataFrame(rows)))
     return tables
 
 

@@ -129,19 +129,15 @@ class Winners:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
-        yield _findings(results)
+        table = winners(results)
+        rows = [] if table is None else table.frame.to_dict("records")
+        rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
+        if len(rows) <= CARDS:
+            yield Findings(tuple(_finding(results, row) for row in rows))
         for dataset, noise in results.conditions:
             yield _drawing(results, dataset, noise)
-        yield winners(results)
+        yield table
         yield folded(every_pair(results))
-
-
-def _findings(results: Results) -> Findings | None:
-    """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
-    table = winners(results)
-    rows = [] if table is None else table.frame.to_dict("records")
-    rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
-    return Findings(tuple(_finding(results, row) for row in rows)) if 0 < len(rows) <= CARDS else None
 
 
 @once
@@ -248,7 +244,10 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
         axis = labels.noise_axis(noise, results.user_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
-        caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
+        best = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
+        names = dict.fromkeys(baseline.label for baseline in best if baseline is not None)
+        dotted = say("dotted", labels="; ".join(names)) if names else ""
+        caption = joined(f"{caption};", say("panels"), dashes, dotted) + added
         return Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
     keys = _main(results, dataset)
     ticks = f"; ticks: single {block_plural(results)}" if len(results.study.blocks) > 1 else ""
@@ -257,13 +256,6 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     cells, added = drawn_cells(results, results.cells_of(dataset, noise), key)
     data = score_frame(results, cells, keys)
     return Drawing(name, intervals(results, data, cells, keys), data, say("scores_alt", where=where), caption + added)
-
-
-def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
-    """What the figure's dotted line is; nothing without one."""
-    baselines = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
-    names = dict.fromkeys(baseline.label for baseline in baselines if baseline is not None)
-    return say("dotted", labels="; ".join(names)) if names else ""
 
 
 def _main(results: Results, dataset: str) -> list[str]:
