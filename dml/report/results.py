@@ -217,6 +217,10 @@ class Results:
         """A cell's rows of `confirmed`."""
         return _rows_by_cell(self, "confirm").get(cell, self.confirmed.iloc[:0])
 
+    def logged(self, cell: str) -> list[dict[str, Any]]:
+        """What a cell's confirmed trials logged, in the order of seeds."""
+        return [parsed(text) or {} for text in self.confirmed_of(cell)["diagnostics"]]
+
     def tuned_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `tuned`."""
         return _rows_by_cell(self, "tune").get(cell, self.tuned.iloc[:0])

@@ -14,7 +14,7 @@ from dml.report.labels import readable, score_label
 from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.page.blocks import Evidence
-from dml.report.results import Results, parsed
+from dml.report.results import Results
 from dml.report.verdicts import SIGNS, Verdict
 
 LOGGED = "diagnostics/"
@@ -31,7 +31,7 @@ def logged(results: Results, name: str, key: str, number: Number | None = None) 
     quantity = key.removeprefix(LOGGED)
     number = number or partial(_mean_number, quantity=quantity)
     rows = results.confirmed_of(name)
-    values = [number(parsed(text) or {}) for text in rows["diagnostics"]]
+    values = [number(diagnostics) for diagnostics in results.logged(name)]
     blocks = rows["split" if results.study.splits > 1 else "seed"].to_numpy()
     return pd.Series(values, index=blocks, dtype=float).dropna().groupby(level=0).mean()
 
