@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, rate
 from dml.report.page.assets import Assets, SavedDrawing
-from dml.report.page.blocks import Block, Drawing
+from dml.report.page.blocks import Drawing
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.results import FigureData, Results
@@ -82,8 +82,11 @@ def study_page(results: Results, root: Path) -> Page:
     key = next((name for name in (*leading, *KEY_FIGURE) if name in applicable), None)
     sections, figure, tuning = [], None, mark(study)
     for name, section in applicable.items():
-        blocks = section.content(results)
-        saved = assets.save(_first_as_key(blocks) if name == key else blocks)
+        blocks = list(section.content(results))
+        if name == key:
+            first = next((block for block in blocks if isinstance(block, Drawing) and block.figure is not None), None)
+            blocks = [replace(first, name="key", png=True) if block is first and first else block for block in blocks]
+        saved = assets.save(blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
@@ -113,17 +116,6 @@ def sections_of(results: Results) -> dict[str, Section]:
     places += [(paper.package, name) for paper in of_study for name in paper.study_sections]
     sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
     return {name: section for name, section in sections.items() if section.applies(results)}
-
-
-def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
-    """The blocks; the first drawing with a figure is called `key` and is saved as a PNG too."""
-    marked = False
-    for block in blocks:
-        if not marked and isinstance(block, Drawing) and block.figure is not None:
-            marked = True
-            yield replace(block, name="key", png=True)
-        else:
-            yield block
 
 
 def _facts(results: Results) -> list[tuple[str, str, str]]:

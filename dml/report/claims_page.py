@@ -36,7 +36,12 @@ class Proof(NamedTuple):
 def claims_page(root: Path, verdicts: Sequence[Verdict], proofs: Sequence[Proof]) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page."""
     entries = claim_entries(verdicts, proofs)
-    of_studies = [_study_claim(verdict) for verdict in verdicts if verdict.claim.printed is None]
+    of_studies = []
+    for verdict in verdicts:
+        if verdict.claim.printed is None:
+            group, sign, tests = f"Study {verdict.study}", SIGNS[verdict.word], (_tested(verdict),)
+            entry = ClaimEntry("", group, sign, verdict.word, place_of(verdict), text_of(verdict), (), tests)
+            of_studies.append(entry)
     titles = {paper.name: paper.title for paper in papers_with_claims()}
     paragraphs = [say("lead"), by_training(entries)] if titles else []
     groups = {**titles, **{entry.group: entry.group for entry in of_studies}}
@@ -132,12 +137,6 @@ def _printed(
         tuple(items),
         commands=commands if word in ("not tested", "needs data") else (),
     )
-
-
-def _study_claim(verdict: Verdict) -> ClaimEntry:
-    word, tests = verdict.word, (_tested(verdict),)
-    group = f"Study {verdict.study}"
-    return ClaimEntry("", group, SIGNS[word], word, place_of(verdict), text_of(verdict), (), tests)
 
 
 def _tested(verdict: Verdict) -> Evidence:

@@ -114,10 +114,6 @@ class PercentTicks(Formatter):
     def __init__(self, one: float) -> None:
         self._one = one
 
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """One value by itself, as under the cursor."""
-        return self.format_ticks([x])[0]
-
     def format_ticks(self, values: Iterable[float]) -> list[str]:
         """The labels of an axis. An error of a hundredth of the smallest step between ticks is not visible."""
         shares = np.asarray(list(values), dtype=float) * (100 / self._one)

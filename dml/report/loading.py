@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pydantic import ValidationError
@@ -82,7 +81,14 @@ def load(
     if not path.is_file():
         waiting = f"Not run here yet: dml run {study.name}"
         return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting)
-    summary, problem = _summary(folder / "summary.json")
+    content, problem = None, ""
+    try:
+        content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        problem = f"summary.json cannot be read: {error}"
+    summary = content if isinstance(content, dict) else {}
     trials = pd.DataFrame()
     try:
         trials = pd.read_parquet(path)
@@ -102,14 +108,3 @@ def _complete(trials: pd.DataFrame) -> pd.DataFrame:
     lacking = {column: None for column in COLUMNS if column not in trials}
     trials = trials.assign(**lacking, **({} if "split" in trials else {"split": 0}))
     return trials.assign(**{column: pd.to_numeric(trials[column], errors="coerce") for column in NUMBERS})
-
-
-def _summary(path: Path) -> tuple[dict[str, Any], str]:
-    """The content, and what is wrong with it; a missing file is an empty summary."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}, ""
-    except (OSError, ValueError) as error:
-        return {}, f"summary.json cannot be read: {error}"
-    return (content if isinstance(content, dict) else {}), ""

@@ -35,6 +35,9 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
     verdicts = [verdict for results in loaded for verdict in results.verdicts]
     entries = claim_entries(verdicts, proofs_of(theory_sections()))
+    trials = pd.concat([results.trials for results in loaded]).drop_duplicates("key")  # studies share some
+    studies_text, trials_text = counted(len(loaded), "study"), counted(len(trials), "trial")
+    spent = duration(float(trials["seconds"].sum()))
     table = regimes(loaded, files.parent / FILE)
     blocks = (
         Heading(1, "Results"),
@@ -42,18 +45,11 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
         Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
         *((Heading(2, TITLE), Paragraph(START), table, Paragraph(END)) if table is not None else ()),
-        _totals(loaded),
+        Paragraph(say("total", studies=studies_text, trials=trials_text, spent=spent)),
         *_papers(entries),
         *_studies(loaded),
     )
     return markdown(blocks) + "\n"
-
-
-def _totals(studies: Sequence[Results]) -> Paragraph:
-    """Trials that several studies share count once."""
-    trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
-    what, number = counted(len(studies), "study"), counted(len(trials), "trial")
-    return Paragraph(say("total", studies=what, trials=number, spent=duration(float(trials["seconds"].sum()))))
 
 
 def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:

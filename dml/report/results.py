@@ -142,7 +142,8 @@ class Results:
         """`cells_of` a noise rate, without filters that leave nothing out: they are told that no label is wrong."""
         names = self.cells_of(dataset, noise, rate)
         plain = {self.methods[name] for name in names}
-        return [n for n in names if not (_idle(self.cells[n]) and self.methods[n].unfiltered in plain)]
+        told = {name for name in names if (part := self.cells[name].filter) is not None and is_told(part)}
+        return [name for name in names if rate or not (name in told and self.methods[name].unfiltered in plain)]
 
     def rates(self, dataset: str, noise: str) -> list[float]:
         """The noise rates of one condition, ascending."""
@@ -276,11 +277,6 @@ class Results:
         order = {name: i for i, name in enumerate(self.cells)}
         rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
         return rows.sort_values(["_order", *by, "key"], kind="stable").drop(columns="_order")
-
-
-def _idle(cell: Cell) -> bool:
-    """Whether the cell has a filter that is told the cell's noise rate, which is 0."""
-    return cell.filter is not None and cell.rate == 0 and is_told(cell.filter)
 
 
 def _saved(path: Path) -> dict[str, np.ndarray]:

@@ -136,19 +136,15 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     tags["mlflow.note.content"] = f"**{plain(study.title)}**: {counted_cells}, {len(results.failures)} failed"
     names, first = list(results.cells), for_use(list(results.cells.values()))[:1]
     usable = {names[place]: metrics[names[place]] for group in first for place in group if names[place] in metrics}
-    if winner := _winner(results, usable):
+    means = {name: scores["objective.mean"] for name, scores in usable.items() if "objective.mean" in scores}
+    winner = best_of(validations(results, means) or means) if means else ""
+    if winner:
         settings_won = {**_place(results, winner), **_chosen(results, winner)}
         tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in settings_won.items()}}
     shown = {**metrics.get(winner, {}), **_finite(counts)}
     return Run(
         "study", study.name, None, STATUS[state], *_times(trials["started"], trials["seconds"]), tags, metrics=shown
     )
-
-
-def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
-    means = {name: scores["objective.mean"] for name, scores in metrics.items() if "objective.mean" in scores}
-    return best_of(validations(results, means) or means) if means else ""
 
 
 def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:

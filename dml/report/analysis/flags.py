@@ -124,7 +124,10 @@ def marks(results: Results, *names: str) -> str:
 def _still_rises(results: Results, cell: Cell) -> bool | None:
     """Whether the mean curve of a cell's confirmed trials still rises, or that of the tuning trials behind them."""
     objective = results.objective(cell.dataset)
-    whole = _tuning_curves(results, cell)
+    whole = {}  # by class split, the curve on validation classes of the tuning trial that was chosen
+    for split, tried in results.tuned_of(cell.name).groupby("split"):
+        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
+        whole[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
     confirmed = []
     for row in results.confirmed_of(cell.name).itertuples():
         curve = _curve(row.curve, objective)
@@ -133,15 +136,6 @@ def _still_rises(results: Results, cell: Cell) -> bool | None:
             ended_early = curve[-1][0] < steps
             confirmed.append(continued(curve, whole.get(row.split, ())) if ended_early else curve)
     return still_rises(mean_curve(confirmed or list(whole.values())))
-
-
-def _tuning_curves(results: Results, cell: Cell) -> dict[int, Curve]:
-    """By class split, the curve of the tuning trial that was chosen, on validation classes."""
-    curves = {}
-    for split, tried in results.tuned_of(cell.name).groupby("split"):
-        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
-        curves[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
-    return curves
 
 
 def _curve(text: str, key: str) -> Curve:

@@ -58,10 +58,7 @@ def summary_of(
 def search_term(results: Results, cell: str, key: str) -> Term | None:
     """The variance, in squared points, that a cell's search adds to its mean score; None if it has no search.
 
-    Parameters
-    ----------
-    key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
-        that score tell how the search's objective does.
+    Tuning trials tell how the score varies on validation classes, or without it how the search's objective does.
     """
     if results.study.splits > 1:
         return None

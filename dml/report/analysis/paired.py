@@ -142,7 +142,7 @@ def against_winner(
 
 
 def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str, Any]]:
-    """`against_winner` of some cells with the intervals and p that `covers` names: what pages and recipes show."""
+    """`against_winner` of some cells with the intervals and p that `interval_sources` names."""
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
         row = with_estimate(row, score_interval(results, key, row["winner"]), "winner ")

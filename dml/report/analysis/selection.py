@@ -42,15 +42,9 @@ class Labels(NamedTuple):
 def labels_of(
     results: Results, dataset: str, noise: str | None, rate: float | None, wrong: float | None, key: str
 ) -> Labels:
-    """The noise level of the study that is asked for. Toplines do not count.
+    """The noise level of the study that is asked for, with results of the score `key`, as `recommend` takes it.
 
-    Parameters
-    ----------
-    noise : a noise of the study, or a level of it (`uniform-0.2`); None: labels as given, or the only noise.
-    rate : the share of wrong labels: the nearest level with results counts. Of a user's own labels it is that of the
-        labels as given.
-    wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
-    key : of the score that decides.
+    Toplines do not count. Of a user's own labels `rate` is that of the labels as given.
     """
     study, user_labels = results.study.name, has_user_labels(results.study, dataset)
     levels = [c.noise_level for c in results.cells.values() if c.dataset == dataset and not is_topline(c.noise)]

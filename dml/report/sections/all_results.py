@@ -35,14 +35,17 @@ def main_results(results: Results) -> list[Table]:
     groups: dict[str, list[str]] = {}
     for key in results.score_keys:
         groups.setdefault(ScoreKey.parse(key).group, []).append(key)
-    tables, states = [], _states(results)
+    failed = Counter(results.failures.loc[results.failures["phase"] == "confirm", "cell"])
+    done, expected = Counter(results.confirmed["cell"]), len(results.study.seeds) * results.study.splits
+    tables = []
     for group, keys in groups.items():
         rows = []
         for name in results.cells:
             row = identity(results, name)
             for key in keys:
                 row |= summary_at(results, name, key, metric_of(key))
-            rows.append(row | {"state": states[name], "cell": name})
+            state = f"{done[name]} of {expected}" + (f", {failed[name]} failed" if failed[name] else "")
+            rows.append(row | {"state": state, "cell": name})
         scores = [Column(metric_of(key), metric_label(metric_of(key)), "score") for key in keys]
         columns = [*identity_columns(results), *scores]
         if results.missing():
@@ -51,14 +54,3 @@ def main_results(results: Results) -> list[Table]:
         name, title = f"results-{group.replace('/', '-')}", score_label(keys[0]).partition(", ")[2]
         tables.append(Table(name, title[:1].upper() + title[1:], caption, tuple(columns), pd.DataFrame(rows)))
     return tables
-
-
-def _states(results: Results) -> dict[str, str]:
-    """`2 of 3, 1 failed`: of each cell its finished seeds."""
-    failed = Counter(results.failures.loc[results.failures["phase"] == "confirm", "cell"])
-    done = Counter(results.confirmed["cell"])
-    return {
-        name: f"{done[name]} of {len(results.study.seeds) * results.study.splits}"
-        + (f", {failed[name]} failed" if failed[name] else "")
-        for name in results.cells
-    }

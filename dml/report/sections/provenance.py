@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config import InitFromSection
 from dml.counting import counted
 from dml.report.labels import Texts, value_label
 from dml.report.numbers import duration
@@ -51,13 +50,19 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
     networks = ", ".join(dict.fromkeys(d.passes_on or training.backbone for d in study.datasets))
     nouns = " or ".join(dict.fromkeys("images" if d.passes_on is None else "vectors" for d in study.datasets))
     size = f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} {nouns}, {training.steps:,} steps"
+    start = training.init_from
+    begins = []
+    if start is not None:
+        cell = ", ".join(f"{key} {value}" for key, value in start.cell.items())
+        model = f"study {start.study}, {cell or 'its best cell on validation classes'}"
+        begins = [("Starts from", model if start.path is None else start.path)]
     return [
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{networks}, {training.embedding_size} dimensions"),
         *([("Views", say("mirror"))] if study.evaluation.views == "mirror" else []),
         *_of_data(results),
-        *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
+        *begins,
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
@@ -84,14 +89,6 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
         notes = "".join(f"; {note}" for note in counts.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
         yield title, ", ".join(parts) + skipped + notes
-
-
-def _start(start: InitFromSection) -> str:
-    """`the model of triplet, rate 0.0, in pretraining`."""
-    if start.path is not None:
-        return start.path
-    which = ", ".join(f"{key} {value}" for key, value in start.cell.items())
-    return f"study {start.study}, {which or 'its best cell on validation classes'}"
 
 
 def _of_summary(results: Results) -> list[tuple[str, str]]:

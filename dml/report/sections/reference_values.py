@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pandas as pd
 from dml.config import ReferenceSection
 from dml.config.compare import matching
 from dml.discovery import suggestion
-from dml.papers import Paper, papers
+from dml.papers import papers
 from dml.report.analysis.intervals import summary_of
 from dml.report.labels import Texts, joined, metric_label
 from dml.report.page.blocks import Block, Column, Paragraph, Table
@@ -26,12 +25,7 @@ COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
 
 def table() -> pd.DataFrame:
     """Every reference value: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
-    return _table(papers())
-
-
-@cache
-def _table(of: tuple[Paper, ...]) -> pd.DataFrame:
-    rows = [{"paper": paper.name, **row} for paper in of for row in paper.rows("published.csv")]
+    rows = [{"paper": paper.name, **row} for paper in papers() for row in paper.rows("published.csv")]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
 
 
