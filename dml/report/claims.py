@@ -222,7 +222,6 @@ def _comparison(
     condition: str | None = "",
     **options: Any,
 ) -> Comparison:
-    """The effects of pairs of lines."""
     side = "within" if within is not None else "above" if below is None else "below"
     bound = within if within is not None else above if below is None else below
     expected, parts = Expected(side, float(bound)), _parts(cell_pairs, each)  # type: ignore[arg-type]

@@ -66,10 +66,10 @@ def further(cell: Cell) -> dict[str, Any]:
 
 
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
-    settings_shown = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
+    settings_of_loss = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
     texts = []
-    for key, value in settings_shown.items():
+    for key, value in settings_of_loss.items():
         inner = ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, Mapping) else ""
         texts.append(f"{key} {inner}" if inner else f"{key}={value}")
     loss += f"({','.join(texts)})" if texts else ""

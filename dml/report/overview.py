@@ -36,7 +36,7 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     verdicts = [verdict for results in loaded for verdict in results.verdicts]
     entries = claim_entries(verdicts, proofs_of(theory_sections()))
     trials = pd.concat([results.trials for results in loaded]).drop_duplicates("key")  # studies share some
-    studies_text, trials_text = counted(len(loaded), "study"), counted(len(trials), "trial")
+    number, of_trials = counted(len(loaded), "study"), counted(len(trials), "trial")
     spent = duration(float(trials["seconds"].sum()))
     table = regimes(loaded, files.parent / FILE)
     blocks = (
@@ -45,7 +45,7 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
         Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
         *((Heading(2, TITLE), Paragraph(START), table, Paragraph(END)) if table is not None else ()),
-        Paragraph(say("total", studies=studies_text, trials=trials_text, spent=spent)),
+        Paragraph(say("total", studies=number, trials=of_trials, spent=spent)),
         *_papers(entries),
         *_studies(loaded),
     )

@@ -139,8 +139,8 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     means = {name: scores["objective.mean"] for name, scores in usable.items() if "objective.mean" in scores}
     winner = best_of(validations(results, means) or means) if means else ""
     if winner:
-        settings_won = {**_place(results, winner), **_chosen(results, winner)}
-        tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in settings_won.items()}}
+        winning_settings = {**_place(results, winner), **_chosen(results, winner)}
+        tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in winning_settings.items()}}
     shown = {**metrics.get(winner, {}), **_finite(counts)}
     return Run(
         "study", study.name, None, STATUS[state], *_times(trials["started"], trials["seconds"]), tags, metrics=shown

@@ -23,7 +23,6 @@ class AllResults:
     anchor, title = "results", "All results"
 
     def applies(self, results: Results) -> bool:
-        """At least one confirmed score."""
         return bool(results.score_keys)
 
     def content(self, results: Results) -> Iterator[Block | None]:

@@ -23,7 +23,6 @@ class Claims:
     anchor, title = "claims", "Claims"
 
     def applies(self, results: Results) -> bool:
-        """The study has claims."""
         return bool(results.verdicts)
 
     def content(self, results: Results) -> Iterator[Block | None]:

@@ -36,7 +36,7 @@ class EffectsOfChoices:
         return not results.confirmed.empty and bool(tables(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A table for each dataset and noise model; those that say nothing are folded."""
+        """Those tables that say nothing are folded."""
         silent = [table for table in tables(results) if says_nothing(table.frame)]
         yield from (table for table in tables(results) if not says_nothing(table.frame))
         if silent:
