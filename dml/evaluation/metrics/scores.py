@@ -54,7 +54,7 @@ def mean_entropy(first: float, second: float, average: str) -> float:
 class SharedInformation(ABC):
     """A score of a clustering into as many clusters as classes."""
 
-    own_clusters: ClassVar[bool] = False
+    chooses_clusters: ClassVar[bool] = False
 
     def __init__(self, average: str = "arithmetic") -> None:
         mean_entropy(1.0, 1.0, average)
@@ -193,7 +193,7 @@ class NmiPlus:
     """
 
     version: ClassVar[int] = 1
-    own_clusters: ClassVar[bool] = True
+    chooses_clusters: ClassVar[bool] = True
 
     def __init__(self, over_clustering: int = 10, average: str = "arithmetic") -> None:
         if over_clustering < 1:
@@ -260,7 +260,7 @@ class F1:
     """
 
     version: ClassVar[int] = 1
-    own_clusters: ClassVar[bool] = False
+    chooses_clusters: ClassVar[bool] = False
 
     def clusters(self, classes: int) -> int:
         """Clusters that k-means looks for."""

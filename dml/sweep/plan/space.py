@@ -10,7 +10,7 @@ from __future__ import annotations
 from dml import losses
 from dml.config import Study, stops_at_best
 from dml.sweep.plan.strategies import Fixed, Grid, Strategy, Tpe
-from dml.types import Cell, Own, Space
+from dml.types import Cell, Space, StatedSpace
 
 
 def space_of(study: Study, cell: Cell) -> dict[str, Space]:
@@ -20,7 +20,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
     rooms = {"loss": cell.loss.search, "training": study.training.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
     rate = losses.own_rate_of(cell.loss.name, cell.loss.settings)
-    found = {name: rate if isinstance(space, Own) else space for name, space in named.items()}
+    found = {name: rate if isinstance(space, StatedSpace) else space for name, space in named.items()}
     return {name: space for name, space in found.items() if space is not None and name not in cell.grid_point}
 
 
