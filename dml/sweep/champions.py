@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from dml.data import augment as augmentations
 from dml.data import sources, splits
 from dml.data.packing import Packed, of_vectors
 from dml.files import locked, read_json, replacing, sha256, write_json
-from dml.sweep.execution.training import training
+from dml.sweep.execution.trial_run import training
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 from dml.sweep.plan.specs import with_rate
 from dml.sweep.progress.results import git_commit, versions
@@ -136,7 +136,7 @@ def write_card(
             "labels_sha256": images.labels_sha256,
             **images.counts,
         },
-        "training": {"spec": spec_json.plain(spec), "seconds": round(seconds, 1)},
+        "training": {"spec": _plain(spec), "seconds": round(seconds, 1)},
         "recipe": recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",
@@ -144,6 +144,13 @@ def write_card(
     }
     write_json(folder / CARD, card)
     return card
+
+
+def _plain(spec: TrialSpec) -> dict[str, Any]:
+    """A spec as plain values, with the names of settings that keys have."""
+    content = asdict(spec)
+    content["training"]["start"] = content["training"].pop("init_from")
+    return content
 
 
 def preprocessing(described: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.sweep.store.trials import Outcome, TrialStore
+from dml.types import TrialSpec
 
 Advanced = tuple[list[Any] | None, Outcome | None]
 """The evaluation that a trial reached, as `[step, {score: value}]`, and its outcome if it ended."""
@@ -25,7 +26,7 @@ class TrialConfig:
 
     key: str
     record: str  # the JSON whose digest is the key
-    spec: str  # as `spec_json.dump` writes it
+    spec: TrialSpec
     data_root: str
     store: str
     storage: str | None

@@ -16,7 +16,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
-from dml.sweep.plan import keys, spec_json
+from dml.sweep.plan import keys
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import remote
@@ -114,7 +114,7 @@ class CellSearcher(Searcher):
         return {
             **self._shared,
             "key": job.key,
-            "spec": spec_json.dump(job.spec),
+            "spec": job.spec,
             "record": keys.canonical(keys.record(job.spec)),
         }
 
