@@ -1,4 +1,4 @@
-"""What the store contains that no study of `pipelines/studies` or `results`, and no snapshot of one, refers to any more.
+"""What the store contains that no study of `pipelines/studies` or `results`, and no snapshot of one, refers to.
 
 Only what `dml` wrote is listed, and raw files never. Nothing of a storage is listed, which other machines may use.
 """
