@@ -203,11 +203,6 @@ def explain(error: Exception, again: str = "it again") -> str:
     return str(error) or type(error).__name__
 
 
-def sockets_fit(folder: str, longer: int) -> bool:
-    """Whether the path of a Unix socket can be so many bytes longer than a folder's: systems allow 103 or 107."""
-    return len(os.fsencode(folder)) + longer <= 103
-
-
 def is_study_name(name: str) -> bool:
     """Whether a study may have a name: files have it in their names, and a shell calls stages with it.
 

@@ -80,31 +80,23 @@ def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
         print(f"{name}: {seeds} ({size / 1e6:,.1f} MB)", flush=True)
 
 
-def print_unusable(name: str, plan: Plan) -> None:
-    """Print which finished trials learned nothing, since no step had a tuple that costs something."""
+def warnings(plan: Plan) -> Iterator[str]:
+    """Which finished trials had no usable tuple in any step, and how to retry those that failed by chance."""
     finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
     unusable = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
     if unusable:
         cells = list(dict.fromkeys(job.cell.name for job in unusable))
         more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
-        print(
-            f"{name}: {len(unusable)} of {len(finished)} trials had no usable tuple in any step, so they score as "
-            f"untrained networks: {', '.join(cells[:NAMED])}{more}. Check the miner, the margin and the batch.",
-            file=sys.stderr,
-            flush=True,
+        yield (
+            f"{len(unusable)} of {len(finished)} trials had no usable tuple in any step, so they score as "
+            f"untrained networks: {', '.join(cells[:NAMED])}{more}. Check the miner, the margin and the batch."
         )
-
-
-def print_retry(name: str, plan: Plan) -> None:
-    """Print how to retry failures that are not stored: DVC considers the stage complete and skips it."""
     passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
-    if passing:
+    if passing:  # not stored; DVC considers the stage complete and skips it
         last = passing[0].error.strip().rpartition("\n")[2]
-        print(
-            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed ({last}). Once the cause is gone, "
-            f"`dvc repro --force --single-item sweep@{name} && dvc repro` runs only those again.",
-            file=sys.stderr,
-            flush=True,
+        yield (
+            f"{counted(len(passing), 'trial')} failed ({last}). Once the cause is gone, "
+            f"`dvc repro --force --single-item sweep@{plan.study.name} && dvc repro` runs only those again."
         )
 
 
@@ -185,8 +177,8 @@ def run_study(
             progress.close(state)
             if live is not None:
                 live.close(finished=state == "finished")
-        print_unusable(study.name, plan)
-        print_retry(study.name, plan)
+        for warning in warnings(plan):
+            print(f"{study.name}: {warning}", file=sys.stderr, flush=True)
         tidy(plan, out.parent, studies)
     return frame
 
@@ -255,11 +247,8 @@ def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]
     """The first Ctrl-C stops the workers and then the sweep, a second one stops at once. The next run resumes."""
 
     def first(number: int, frame: object) -> None:
-        print(
-            "\nStopping the workers; finished trials are stored (Ctrl-C again to stop at once).",
-            file=sys.stderr,
-            flush=True,
-        )
+        text = "\nStopping the workers; finished trials are stored (Ctrl-C again to stop at once)."
+        print(text, file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop(KeyboardInterrupt())
 

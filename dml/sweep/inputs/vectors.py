@@ -141,7 +141,7 @@ def extract_all(
     Those of its trials on them, and of the network that its section `audit` names.
     """
     folders: dict[str, dict[str, Path]] = {}
-    run = partial(_extract_in_workers, study.resources)
+    run = partial(extract_in_workers, study.resources)
     for label in (dataset.label for dataset in study.datasets):
         packed = open_packed_of(data_root, label)
         trainings = [*stored_trainings(study, label), *_of_each_view(study, audited_trainings(study, label))]
@@ -150,7 +150,7 @@ def extract_all(
     return folders
 
 
-def _extract_in_workers(resources: ResourcesSection, work: Extraction, shards: Sequence[int]) -> Iterator[int]:
+def extract_in_workers(resources: ResourcesSection, work: Extraction, shards: Sequence[int]) -> Iterator[int]:
     """Write shards in Ray's workers, with a trial's resources each; a few shards in this process."""
     if len(shards) <= FEW:
         yield from in_process(work, shards)
