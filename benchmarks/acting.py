@@ -84,7 +84,7 @@ def write_tables(folder: Path, cache: Path, data: Path) -> None:
         kept = {arm: labels for arm, labels, _ in arms(vectors, observed[train], images.fine[train], 0)}
         observed[train] = kept["without suspects"]
         table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
-        table["given"] = [name_of.get(label, own) for label, own in zip(observed, names, strict=True)]
+        table["given"] = [name_of.get(label, name) for label, name in zip(observed, names, strict=True)]
         table["split"] = listed.loc[index["path"], "split"].to_numpy()
         table[(observed >= 0) | images.tests].to_csv(folder / f"cars-{noise}.csv", index=False)
 

@@ -59,26 +59,26 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
     vectors, given, true = audit_data.corrupted(*ROWS[name], slice(0, images_of(name, arguments)), 0, arguments)
     wrong, judged = given != true, np.ones(len(true), dtype=bool)
     start = time.process_time()
-    found = audit.audit(vectors, given)
+    audited = audit.audit(vectors, given)
     out: dict = {
         "images": len(true),
         "classes": len(np.unique(true)),
         "noise": float(wrong.mean()),
-        "representation": found.representation,
+        "representation": audited.representation,
         "cpu_seconds": time.process_time() - start,
-        "rate": {key: getattr(found.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
-        "methods": {"dml": scores(wrong, found.score)},
+        "rate": {key: getattr(audited.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
+        "methods": {"dml": scores(wrong, audited.score)},
         "neighbours": {},
     }
     codes = np.unique(given, return_inverse=True)[1]
     for key, values in vectors.items():
         near = vote(torch.from_numpy(values), codes, np.ones(len(codes)), 30, 1.0)
         out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
-    used = vectors[found.representation]
+    used = vectors[audited.representation]
     layer = Representation(torch.from_numpy(used), codes, deal(codes, audit_data.FOLDS, 0))
     out["methods"]["own"] = scores(wrong, -layer.round(judged).own)
-    out["review"] = reviews(found, wrong, arguments.reviews)
-    path = arguments.cache / "peer" / f"{name}-{len(codes)}-{found.representation}.json".replace(" ", "-")
+    out["review"] = reviews(audited, wrong, arguments.reviews)
+    path = arguments.cache / "peer" / f"{name}-{len(codes)}-{audited.representation}.json".replace(" ", "-")
     if not path.exists() and arguments.peer is not None:
         files.write_json(path, cleanlab(used, codes, wrong))
     peer = files.read_json(path)
@@ -99,16 +99,16 @@ def cleanlab(vectors: np.ndarray, codes: np.ndarray, wrong: np.ndarray) -> dict:
         warnings.simplefilter("ignore")
         split = StratifiedKFold(audit_data.FOLDS, shuffle=True, random_state=0)
         probabilities = cross_val_predict(LogisticRegression(), vectors, codes, cv=split, method="predict_proba")
-        found = scores(wrong, -get_label_quality_scores(codes, probabilities))
+        label_scores = scores(wrong, -get_label_quality_scores(codes, probabilities))
         joint = float(1 - np.trace(estimate_joint(codes, probabilities)))
-    return {"scores": found, "joint": joint, "cpu_seconds": time.process_time() - start}
+    return {"scores": label_scores, "joint": joint, "cpu_seconds": time.process_time() - start}
 
 
-def reviews(found: audit.Audit, wrong: np.ndarray, count: int) -> dict[str, float]:
+def reviews(audited: audit.Audit, wrong: np.ndarray, count: int) -> dict[str, float]:
     """Simulated reviews of 200 looks: coverage, and the width against that of simple random looks."""
     ends = []
     for seed in range(count):
-        plan = audit.review_plan(found, 200, seed=seed)
+        plan = audit.review_plan(audited, 200, seed=seed)
         result = audit.estimate(plan, {int(i): "wrong" if wrong[i] else "right" for i in plan.rows})
         ends.append((result.low, result.high))
     low, high = np.array(ends).T
@@ -116,7 +116,7 @@ def reviews(found: audit.Audit, wrong: np.ndarray, count: int) -> dict[str, floa
     simple = 2 * 1.96 * np.sqrt(rate * (1 - rate) / 200)
     covered = float(((low <= rate) & (rate <= high)).mean())
     width = float((high - low).mean() / simple)
-    return {"reviews": count, "coverage": covered, "width": width, "least": least(found.score, wrong)}
+    return {"reviews": count, "coverage": covered, "width": width, "least": least(audited.score, wrong)}
 
 
 def least(score: np.ndarray, wrong: np.ndarray) -> float:

@@ -144,11 +144,11 @@ def load(data: str, rows: slice, arguments: argparse.Namespace) -> tuple[dict[st
     path = arguments.cache / f"{data}-{rows.start}-{rows.stop}.npz"
     if not path.exists():
         images, labels = (values[rows] for values in READERS[data](arguments.mirror))
-        found = {"frozen": frozen(images, SIDES[data], arguments.weights), "labels": labels}
+        arrays = {"frozen": frozen(images, SIDES[data], arguments.weights), "labels": labels}
         if data in PIXELS:
-            found["pixels"] = images[:, :: images.shape[1] // 28, :: images.shape[1] // 28].reshape(len(images), -1)
+            arrays["pixels"] = images[:, :: images.shape[1] // 28, :: images.shape[1] // 28].reshape(len(images), -1)
         with files.replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **found)
+            np.savez(file, **arrays)
     with np.load(path) as file:
         content = dict(file)
     labels = np.unique(content.pop("labels"), return_inverse=True)[1]

@@ -29,7 +29,7 @@ At least 2 points above cleanlab: {above} of {compared} rows (goal: 7 of 9). Bel
 
 A part of the gain is the classifier: cleanlab gets the probabilities of scikit-learn's logistic regression with its
 defaults, on vectors as they are, by 5 folds. Beside cleanlab's score on the probabilities of `dml.audit`'s first round,
-`dml.audit` is at least 2 points above on {above_own} rows. Below that: {below_own}.
+`dml.audit` is at least 2 points above on {above_first} rows. Below that: {below_first}.
 """
 RATE = """
 ## The first guess of the noise rate
@@ -57,7 +57,7 @@ def report(results: dict[str, dict], cifar: int, others: int) -> str:
     """The page but for times, and for rows of `benchmarks/audit_rates.py`."""
     nine = {name: one for name, one in results.items() if name not in EXTRA and has_peer(one)}
     gains = {name: 100 * (ap(one, "dml") - ap(one, "cleanlab")) for name, one in nine.items()}
-    beside_own = {name: 100 * (ap(one, "dml") - ap(one, "own")) for name, one in nine.items()}
+    beside_first = {name: 100 * (ap(one, "dml") - ap(one, "own")) for name, one in nine.items()}
     ratios = {name: off(one) for name, one in results.items() if has_peer(one)}
     looks = [one["review"] for one in results.values()]
     methods = " | ".join(METHODS.values())
@@ -72,8 +72,8 @@ def report(results: dict[str, dict], cifar: int, others: int) -> str:
                 above=sum(gain >= 2 for gain in gains.values()),
                 compared=len(gains),
                 below="; ".join(name for name, gain in gains.items() if gain < 0) or "none",
-                above_own=sum(gain >= 2 for gain in beside_own.values()),
-                below_own="; ".join(name for name, gain in beside_own.items() if gain < 0) or "none",
+                above_first=sum(gain >= 2 for gain in beside_first.values()),
+                below_first="; ".join(name for name, gain in beside_first.items() if gain < 0) or "none",
             ),
             f"| | images | wrong | used | {methods} | neighbours | gain |",
             "|---" * (6 + len(METHODS)) + "|",

@@ -51,15 +51,15 @@ def compute(row: str, arguments: argparse.Namespace) -> dict:
     """The guess, the truth and cleanlab's confident joint of a row."""
     vectors, given, true = audit_data.corrupted(*ROWS[row], UNSEEN[ROWS[row][0]], SEED, arguments)
     start = time.process_time()
-    found = audit.audit(vectors, given)
+    audited = audit.audit(vectors, given)
     seconds, wrong = time.process_time() - start, given != true
-    used, codes = vectors[found.representation], np.unique(given, return_inverse=True)[1]
+    used, codes = vectors[audited.representation], np.unique(given, return_inverse=True)[1]
     return {
         "images": len(true),
         "classes": int(codes.max()) + 1,
         "noise": float(wrong.mean()),
-        "representation": found.representation,
-        "rate": {key: getattr(found.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
+        "representation": audited.representation,
+        "rate": {key: getattr(audited.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
         "confident_joint": cleanlab(used, codes, wrong)["joint"],
         "cpu_seconds": seconds,
     }

@@ -28,11 +28,11 @@ def speed(n: int, size: int, classes: int) -> str:
         vectors[start : start + 1000] = 1.5 * rng.standard_normal((len(part), size), dtype=np.float32) + centres[part]
     given = np.where(rng.random(n) < 0.2, (labels + rng.integers(1, classes, size=n)) % classes, labels)
     before, start, cpu = peak(), time.time(), time.process_time()
-    found = audit.audit(vectors, given)
+    audited = audit.audit(vectors, given)
     return (
         f"{n:,} x {size}, {classes} classes: {time.time() - start:.0f} s, {time.process_time() - cpu:.0f} CPU s, "
         f"peak {peak():.0f} MiB, of which {before:.0f} before the audit (imports, and {vectors.nbytes / 2**20:.0f} of "
-        f"vectors); first guess {found.rate.guess:.3f} for 0.2"
+        f"vectors); first guess {audited.rate.guess:.3f} for 0.2"
     )
 
 

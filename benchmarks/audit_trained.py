@@ -68,12 +68,12 @@ likelihood chose the least good of them. What the second training without the su
 """
 
 
-def study_of(asked: dict[str, Any]) -> Study:
-    network = {"backbone": "small_conv", "embedding_size": 64, "learning_rate": 0.001, **asked["training"]}
+def study_of(settings: dict[str, Any]) -> Study:
+    network = {"backbone": "small_conv", "embedding_size": 64, "learning_rate": 0.001, **settings["training"]}
     return Study(
         title="t",
-        datasets=[{"id": "data", **asked["dataset"]}],
-        losses=[LOSSES[name] for name in asked["losses"]],
+        datasets=[{"id": "data", **settings["dataset"]}],
+        losses=[LOSSES[name] for name in settings["losses"]],
         training=network,
         name="benchmark",
     )
@@ -95,17 +95,17 @@ def audited(study: Study, classes: int, cache: Path) -> tuple[Audited, np.ndarra
     return Audited("data", "fine", packed, rows, given, given.astype(str)), given != right[rows], root
 
 
-def row(asked: dict[str, Any], cache: Path) -> list[dict[str, Any]]:
+def row(settings: dict[str, Any], cache: Path) -> list[dict[str, Any]]:
     """What each representation finds: pixels, and the networks of each loss."""
-    study = study_of(asked)
-    found, wrong, root = audited(study, asked["classes"], cache)
-    named: dict[str, Any] = {"pixels": pixels(found.packed, found.rows, 32)}
-    for loss in asked["losses"]:
-        named[loss] = TrainedVectors(study, AuditSection(trained={"loss": loss}), found, root, root / "trained")
+    study = study_of(settings)
+    source, wrong, root = audited(study, settings["classes"], cache)
+    named: dict[str, Any] = {"pixels": pixels(source.packed, source.rows, 32)}
+    for loss in settings["losses"]:
+        named[loss] = TrainedVectors(study, AuditSection(trained={"loss": loss}), source, root, root / "trained")
     lines = []
     for method, vectors in named.items():
         started = time.process_time()
-        result = audit.audit({method: vectors}, found.labels, seed=SEED)
+        result = audit.audit({method: vectors}, source.labels, seed=SEED)
         lines.append(
             {
                 "images": len(wrong),
@@ -122,9 +122,9 @@ def row(asked: dict[str, Any], cache: Path) -> list[dict[str, Any]]:
 
 def report(results: dict[str, list[dict[str, Any]]]) -> str:
     lines = []
-    for name, found in results.items():
-        chosen = min(found, key=lambda one: one["loss"])
-        for one in found:
+    for name, rows in results.items():
+        chosen = min(rows, key=lambda one: one["loss"])
+        for one in rows:
             used = " (the audit's choice)" if one is chosen else ""
             cells = [f"{one['ap']:.3f}", f"{one['loss']:.3f}", f"{one['guess']:.3f}", f"{one['seconds']:.0f}"]
             lines.append(f"| {name} | {one['images']:,} | {one['representation']}{used} | " + " | ".join(cells) + " |")
@@ -146,12 +146,12 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results = {}
-    for name, asked in ROWS.items():
+    for name, settings in ROWS.items():
         if not any(part in name for part in arguments.rows.split("|")):
             continue
         path = arguments.cache / "rows" / f"{name}.json"
         if not path.exists():
-            files.write_json(path, row(asked, arguments.cache))
+            files.write_json(path, row(settings, arguments.cache))
         results[name] = files.read_json(path)
     text = report(results)
     if arguments.out is None:

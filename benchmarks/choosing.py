@@ -56,24 +56,24 @@ def agreement(record: Mapping[str, Any], rule: tuple[str, str]) -> float:
     return float(held.rank().corr(pd.Series([one["test"][place] for one in able]).rank()))
 
 
-def free_table(found: Mapping[tuple[Any, ...], Mapping[str, Any]]) -> str:
+def free_table(records: Mapping[tuple[Any, ...], Mapping[str, Any]]) -> str:
     """A row a rule, over cases with correct labels and with wrong ones."""
     groups = {
-        "correct labels": [r for case, r in found.items() if not case[4] and case[3] != "given"],
-        "wrong labels": [r for case, r in found.items() if case[4] or case[3] == "given"],
+        "correct labels": [r for case, r in records.items() if not case[4] and case[3] != "given"],
+        "wrong labels": [r for case, r in records.items() if case[4] or case[3] == "given"],
     }
-    lines = ["| chosen by | " + " | ".join(f"{name}, {len(own)} cases" for name, own in groups.items()) + " |"]
+    lines = ["| chosen by | " + " | ".join(f"{name}, {len(group)} cases" for name, group in groups.items()) + " |"]
     lines += ["|" + "---|" * (1 + len(groups))]
     for name, rule in {"no choice: whitening, both views": NO_CHOICE, **RULES}.items():
         cells = []
-        for own in groups.values():
-            if not own:
+        for group in groups.values():
+            if not group:
                 cells.append("")
                 continue
-            each = np.array([costs(record, rule) for record in own])
+            each = np.array([costs(record, rule) for record in group])
             mean, worst = each.mean(axis=0), each.max(axis=0)
             text = f"{mean[0]:.1f} / {mean[1]:.1f} (at most {worst[0]:.1f} / {worst[1]:.1f})"
-            ranks = [agreement(record, rule) for record in own if rule != NO_CHOICE]
+            ranks = [agreement(record, rule) for record in group if rule != NO_CHOICE]
             cells.append(f"{text}, rank correlation {np.mean(ranks):.2f}" if ranks else text)
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)

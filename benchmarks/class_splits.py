@@ -44,27 +44,27 @@ def coverage(shape: tuple[int, int, int], spread: tuple[float, ...], runs: int =
     """The share of intervals that contain 0, of each kind."""
     normal, hits = np.random.default_rng(0), dict.fromkeys(("corrected", "splits", "seeds", "seeds and classes"), 0)
     for _ in range(runs):
-        found = list(draw(normal, shape, spread))
-        seeds = statistics.summary(np.mean([scores.mean(axis=1) for scores, _ in found], axis=0))
+        draws = list(draw(normal, shape, spread))
+        seeds = statistics.summary(np.mean([scores.mean(axis=1) for scores, _ in draws], axis=0))
         hits["seeds"] += seeds.low <= 0 <= seeds.high
         if shape[0] > 1:
-            means = [scores.mean() for scores, _ in found]
+            means = [scores.mean() for scores, _ in draws]
             for name, overlap in (("splits", 0.0), ("corrected", 1 / (shape[0] - 1))):
                 splits = statistics.summary(means, overlap=overlap)
                 hits[name] += splits.low <= 0 <= splits.high
         else:
-            own = over_classes(*found[0])
-            hits["seeds and classes"] += own.low <= 0 <= own.high
+            interval = class_interval(*draws[0])
+            hits["seeds and classes"] += interval.low <= 0 <= interval.high
     return {name: count / runs for name, count in hits.items()}
 
 
-def over_classes(scores: np.ndarray, labels: np.ndarray) -> Estimate:
+def class_interval(scores: np.ndarray, labels: np.ndarray) -> Estimate:
     """The mean of scores (S, Q) with an interval over seeds and classes (Q,)."""
     counts = np.bincount(labels)
     means = np.array([scores[:, labels == c].mean() for c in range(len(counts))])
-    found = over_seeds(pd.Series(scores.mean(axis=1)), [class_term(means, counts)], [])
-    assert found is not None
-    return found
+    interval = over_seeds(pd.Series(scores.mean(axis=1)), [class_term(means, counts)], [])
+    assert interval is not None
+    return interval
 
 
 def main() -> None:
@@ -74,12 +74,12 @@ def main() -> None:
         for name, spread in CASES.items():
             if shape[0] == 1 and spread[0]:
                 continue  # one split cannot tell what another would give
-            found = coverage(shape, spread)
+            shares = coverage(shape, spread)
             several = shape[0] > 1
-            folds = f"{found['corrected']:.3f} | {found['splits']:.3f}" if several else " | "
-            over = f"{folds} | {found['seeds']:.3f} | "
-            rest = "" if several else f"{found['seeds and classes']:.3f}"
-            print(f"| {shape[0]}, {shape[1]}, {shape[2]} | {name} | {over}{rest} |")
+            folds = f"{shares['corrected']:.3f} | {shares['splits']:.3f}" if several else " | "
+            tested = f"{folds} | {shares['seeds']:.3f} | "
+            rest = "" if several else f"{shares['seeds and classes']:.3f}"
+            print(f"| {shape[0]}, {shape[1]}, {shape[2]} | {name} | {tested}{rest} |")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def drawn(study: Study, methods: tuple[Method, Method], draw: np.random.Generato
     """One study's results, and the true difference of the settings that were confirmed, on average over splits."""
     rows, true = [], []
     for cell, method in zip(study.cells(), methods, strict=True):
-        own = {"cell": cell.name, "status": "finished", **cell.columns}
+        columns = {"cell": cell.name, "status": "finished", **cell.columns}
         chosen = []
         for split in range(study.splits):
             setting = method.default
@@ -91,12 +91,12 @@ def drawn(study: Study, methods: tuple[Method, Method], draw: np.random.Generato
                 for number, (u, value) in enumerate(zip(settings, values, strict=True)):
                     row = {"phase": "tune", "split": split, "number": number, "seed": 0}
                     row |= {"settings": json.dumps({"loss.margin": u}), "objective": value}
-                    rows.append({**own, **row, "validation/fine/recall@1": value})
+                    rows.append({**columns, **row, "validation/fine/recall@1": value})
             chosen.append(method.score(setting))
             for number, seed in enumerate(study.seeds):
                 value = (chosen[-1] + draw.normal(0, NOISE)) / 100
                 row = {"phase": "confirm", "split": split, "number": number, "seed": seed, "settings": "{}"}
-                rows.append({**own, **row, "objective": value, "test/fine/recall@1": value})
+                rows.append({**columns, **row, "objective": value, "test/fine/recall@1": value})
         true.append(float(np.mean(chosen)))
     common = {"study": "two", "error": "", "seconds": 1.0, "curve": "[]", "diagnostics": "{}"}
     frame = pd.DataFrame(rows).assign(key=[f"{i:064d}" for i in range(len(rows))], started="", host="", **common)
@@ -117,10 +117,10 @@ def arm(name: str, tuned: bool, seeds: int, folds: int, draws: int) -> str:
         low, high = sorted((sign * won["low"], sign * won["high"]))
         covered += low <= difference <= high
         of_methods += low <= truth <= high
-    said = " | ".join(f"{words[word] / draws:.1%}" for word in ("confirmed", "refuted", "undecided", "not tested"))
+    verdicts = " | ".join(f"{words[word] / draws:.1%}" for word in ("confirmed", "refuted", "undecided", "not tested"))
     way = f"tuned, {folds} class splits" if folds else "tuned" if tuned else "fixed"
     of_chosen = "" if folds else f"{covered / draws:.1%}"
-    return f"| {name} | {way} | {seeds} | {said} | {of_chosen} | {of_methods / draws:.1%} |"
+    return f"| {name} | {way} | {seeds} | {verdicts} | {of_chosen} | {of_methods / draws:.1%} |"
 
 
 def main() -> None:

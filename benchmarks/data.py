@@ -149,7 +149,7 @@ def packing(rounds: int) -> str:
             times["loop"].append(count / (time.perf_counter() - start))
         files = sum(path.stat().st_size for path in paths) / count
         packed = sum(path.stat().st_size for path in (folder / "packed-0").rglob("*") if path.is_file()) / count
-    ratios = [own / other for own, other in zip(times["dml"], times["loop"], strict=True)]
+    ratios = [ours / theirs for ours, theirs in zip(times["dml"], times["loop"], strict=True)]
     middle = {key: statistics.median(values) for key, values in times.items()}
     return (
         f"| {count} JPEG, {width} x {height} to {side} x {side} | {middle['dml']:,.0f} | {middle['loop']:,.0f} | "
@@ -160,7 +160,7 @@ def packing(rounds: int) -> str:
 def row(side: int, rates: dict[str, list[float]]) -> str:
     middle = {key: statistics.median(values) for key, values in rates.items()}
     best = max(("0 workers", "2 workers"), key=middle.__getitem__)
-    ratios = [own / other for own, other in zip(rates["dml"], rates[best], strict=True)]
+    ratios = [ours / theirs for ours, theirs in zip(rates["dml"], rates[best], strict=True)]
     cells = [f"{side} x {side}", CASES[side][2], *(f"{middle[key]:,.0f}" for key in ("dml", "0 workers", "2 workers"))]
     cells += [f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"]
     cells += [f"{rates['bytes'][0]:,.0f} / {rates['bytes'][1]:,.0f}"]

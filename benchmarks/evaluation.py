@@ -111,7 +111,7 @@ def measure(size: str, methods: list[str], repeats: int, queries: int, device: s
     """The section of one size, as lines of Markdown."""
     n, dimensions, classes = SIZES[size]
     queries = queries if size == "million" else n
-    found: dict[str, list[dict]] = {method: [] for method in methods}
+    results: dict[str, list[dict]] = {method: [] for method in methods}
     with tempfile.TemporaryDirectory() as name:
         make(size, Path(name))
         for _ in range(repeats):
@@ -122,22 +122,22 @@ def measure(size: str, methods: list[str], repeats: int, queries: int, device: s
                 if done.returncode:
                     print(f"{size} {method}: failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
                     continue
-                found[method].append(json.loads(done.stdout.splitlines()[-1]))
-                print(f"{size} {method}: {found[method][-1]['seconds']:.2f} s", file=sys.stderr, flush=True)
-    median = {m: statistics.median(r["seconds"] for r in runs) for m, runs in found.items() if runs}
-    asked = "" if queries == n else f"; {queries:,} of them ask"
-    lines = [f"## {size}: {n:,} x {dimensions}, {classes:,} classes{asked}", ""]
+                results[method].append(json.loads(done.stdout.splitlines()[-1]))
+                print(f"{size} {method}: {results[method][-1]['seconds']:.2f} s", file=sys.stderr, flush=True)
+    median = {m: statistics.median(r["seconds"] for r in runs) for m, runs in results.items() if runs}
+    queried = "" if queries == n else f"; {queries:,} of them ask"
+    lines = [f"## {size}: {n:,} x {dimensions}, {classes:,} classes{queried}", ""]
     lines += [
         "| | seconds (median) | runs | against the floor | peak above the vectors, MiB |",
         "|---|---|---|---|---|",
     ]
     for method, seconds in median.items():
         ratio = f"{seconds / median['floor']:.2f}" if "floor" in median else ""
-        peak = max(run["mib"] for run in found[method])
-        lines.append(f"| {METHODS[method]} | {seconds:.2f} | {len(found[method])} | {ratio} | {peak:.0f} |")
+        peak = max(run["mib"] for run in results[method])
+        lines.append(f"| {METHODS[method]} | {seconds:.2f} | {len(results[method])} | {ratio} | {peak:.0f} |")
     if "peer" in median and "dml-peer" in median:
         lines += ["", f"The peer takes {median['peer'] / median['dml-peer']:.2f} times as long for the same metrics."]
-        scores = found["dml-peer"][0]["scores"], found["peer"][0]["scores"]
+        scores = results["dml-peer"][0]["scores"], results["peer"][0]["scores"]
         same = {"precision@1": "precision_at_1", "map@r": "mean_average_precision_at_r", "nmi": "NMI", "ami": "AMI"}
         pairs = [f"{a} {scores[0][a]:.6f} / {scores[1][b]:.6f}" for a, b in same.items() if a in scores[0]]
         lines += ["", "Values (dml / peer): " + ", ".join(pairs) + "."]

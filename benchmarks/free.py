@@ -115,7 +115,7 @@ def chosen_images(index: pd.DataFrame, source: Any) -> Images:
     by_given = labelled[some(given[labelled], TRAINED)]
     test = test[some(fine[test], TESTED)]
     rows = np.concatenate([np.union1d(by_true, by_given), test])
-    return Images(rows, fine[rows], given[rows], *(np.isin(rows, own) for own in (test, by_true, by_given)))
+    return Images(rows, fine[rows], given[rows], *(np.isin(rows, role) for role in (test, by_true, by_given)))
 
 
 def features(
@@ -173,7 +173,7 @@ def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarr
     rows = {name: free.unit(given[train]) for name, given in layers.items()}
     tested = {name: free.unit(given[test]) for name, given in layers.items()}
     suspect = suspects(rows[LAST][:, 0], classes)
-    found: dict[free.Candidate, dict[str, Any]] = {}
+    records: dict[free.Candidate, dict[str, Any]] = {}
     for half in (0, 1):
         fitted, held_out = np.flatnonzero(classes % 2 == half), np.flatnonzero(classes % 2 != half)
         held_out = held_out[some(classes[held_out], free.SCORED)]
@@ -184,23 +184,23 @@ def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarr
                 if judge == "held out" or one.features == LAST:
                     embeddings = free.embedded(one, projection, rows[one.features][chosen])
                     levels = {"observed": classes[chosen], "true": true[chosen]}
-                    own = evaluation.evaluate(embeddings, levels, list(METRICS))
+                    values = evaluation.evaluate(embeddings, levels, list(METRICS))
                     for level in levels:
-                        scores = [float(own[f"{level}/{metric}"]) for metric in METRICS]
-                        found.setdefault(one, {}).setdefault(f"{judge}, {level}", []).append(scores)
+                        scores = [float(values[f"{level}/{metric}"]) for metric in METRICS]
+                        records.setdefault(one, {}).setdefault(f"{judge}, {level}", []).append(scores)
     for one, projection in free.candidates(rows, classes, None):
         embeddings = free.embedded(one, projection, tested[one.features])
         scored = {"test": embeddings}
         if one.features == LAST and one.projection in (free.NO_PROJECTION, "whitening"):
             scored["re-ranked"] = evaluation.augmented(embeddings).numpy()
         for name, given in scored.items():
-            own = evaluation.evaluate(given, images.fine[test], list(METRICS), per_query=True)
-            by_class = evaluation.per_class(own.per_query)
-            found[one][name] = [float(own[metric]) for metric in METRICS]
-            found[one][f"{name} classes"] = by_class[["queries", *METRICS]].round(5).to_numpy().tolist()
+            values = evaluation.evaluate(given, images.fine[test], list(METRICS), per_query=True)
+            by_class = evaluation.per_class(values.per_query)
+            records[one][name] = [float(values[metric]) for metric in METRICS]
+            records[one][f"{name} classes"] = by_class[["queries", *METRICS]].round(5).to_numpy().tolist()
     return [
         {"layer": one.features, "projection": one.projection, "views": one.views, "name": str(one), **scores}
-        for one, scores in found.items()
+        for one, scores in records.items()
     ]
 
 
@@ -223,7 +223,7 @@ def results(
     cache: Path, data: Path, seeds: int, only: str = "", stored: bool = False, weights: Path | None = None
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The records of all cases; those that are missing are computed, or with `stored` left out."""
-    found = {}
+    records = {}
     for case in cases(seeds):
         path = cache / "results" / ("-".join(map(str, case)) + ".json")
         if only not in path.name or (stored and not path.is_file()):
@@ -244,8 +244,8 @@ def results(
             }
             files.write_json(path, record | {"seconds": time.process_time() - began})
             print(f"{path.name}: {time.process_time() - began:.0f} s of processor time", flush=True)
-        found[case] = files.read_json(path)
-    return found
+        records[case] = files.read_json(path)
+    return records
 
 
 Record = Mapping[str, Any]
@@ -264,11 +264,11 @@ def averaged(values: np.ndarray) -> np.ndarray:
 def gain(first: np.ndarray, second: np.ndarray, draws: int = 2000) -> np.ndarray:
     """First minus second (2,), with the 95% interval of a bootstrap over test classes and seeds of noise: (2, 3)."""
     draw = np.random.default_rng(0)
-    found = []
+    gains = []
     for _ in range(draws):
         seeds, classes = (draw.integers(0, size, size) for size in first.shape[:2])
-        found.append(averaged(first[seeds][:, classes]) - averaged(second[seeds][:, classes]))
-    low, high = np.quantile(found, (0.025, 0.975), axis=0)
+        gains.append(averaged(first[seeds][:, classes]) - averaged(second[seeds][:, classes]))
+    low, high = np.quantile(gains, (0.025, 0.975), axis=0)
     return np.stack([averaged(first) - averaged(second), low, high], axis=1)
 
 
@@ -295,10 +295,10 @@ def best(
     return pick
 
 
-def pages(found: Mapping[tuple[Any, ...], Record]) -> str:
+def pages(records: Mapping[tuple[Any, ...], Record]) -> str:
     """The tables of `docs/benchmarks/regime.md`, of the cases that there are."""
     by_case: dict[tuple[Any, ...], list[Record]] = {}
-    for (*case, _), record in found.items():
+    for (*case, _), record in records.items():
         by_case.setdefault(tuple(case), []).append(record)
     return "\n\n".join([steps_table(by_case), labels_table(by_case), networks_table(by_case)])
 
@@ -306,16 +306,16 @@ def pages(found: Mapping[tuple[Any, ...], Record]) -> str:
 def steps_table(by_case: Mapping[tuple[Any, ...], Sequence[Record]]) -> str:
     """What each step adds to those before it, with correct labels."""
     lines = ["| step, correct labels | data | R@1 | MAP@R | gain in R@1 | gain in MAP@R | chosen |", "|" + "---|" * 7]
-    for name, own_pixels in (("cars", 224), ("flowers", 224), ("cifar100", 96), *((name, 96) for name in LETTERS)):
+    for name, usual in (("cars", 224), ("flowers", 224), ("cifar100", 96), *((name, 96) for name in LETTERS)):
         views = "one" if name in LETTERS else "mirror"
         steps: list[tuple[str, int, Callable[[Record], Record], str]] = [
             ("features, 128 pixels", 128, candidate(LAST, "none", "one"), "test"),
             ("160 pixels", 160, candidate(LAST, "none", "one"), "test"),
-            (f"{own_pixels} pixels", own_pixels, candidate(LAST, "none", "one"), "test"),
-            ("whitening", own_pixels, candidate(LAST, "whitening", "one"), "test"),
-            ("both views", own_pixels, candidate(LAST, "whitening", views), "test"),
-            ("a layer, a pooling and a projection, chosen", own_pixels, best(), "test"),
-            ("neighbours in the gallery", own_pixels, candidate(LAST, "whitening", views), "re-ranked"),
+            (f"{usual} pixels", usual, candidate(LAST, "none", "one"), "test"),
+            ("whitening", usual, candidate(LAST, "whitening", "one"), "test"),
+            ("both views", usual, candidate(LAST, "whitening", views), "test"),
+            ("a layer, a pooling and a projection, chosen", usual, best(), "test"),
+            ("neighbours in the gallery", usual, candidate(LAST, "whitening", views), "re-ranked"),
         ]
         before = None
         for step, pixels, pick, what in steps:
@@ -368,10 +368,10 @@ def networks_table(by_case: Mapping[tuple[Any, ...], Sequence[Record]]) -> str:
     return "\n".join(lines)
 
 
-def cells(own: np.ndarray, before: np.ndarray | None) -> str:
+def cells(after: np.ndarray, before: np.ndarray | None) -> str:
     """`67.6 | 16.4 | +2.1 [1.0, 3.2] | +1.0 [0.7, 1.3]`."""
-    scores = " | ".join(f"{value:.1f}" for value in averaged(own))
-    return f"{scores} | {' | '.join(map(interval, gain(own, before))) if before is not None else ' | '}"
+    scores = " | ".join(f"{value:.1f}" for value in averaged(after))
+    return f"{scores} | {' | '.join(map(interval, gain(after, before))) if before is not None else ' | '}"
 
 
 def interval(row: np.ndarray) -> str:

@@ -159,9 +159,9 @@ def measure(folder: Path, images: int, rounds: int) -> str:
         whole, scored = seconds(lambda: whole_trial(root)), seconds(fast.evaluate)
         rows.append([1 / slow_step, 1 / fast_step, slow_step / fast_step, whole, scored])
         load.append(os.getloadavg()[0])
-    found = np.array(rows)  # (rounds, 5, 2)
-    slowest, fastest, ratio, whole, scored = np.median(found, axis=0)
-    low, high = found[:, 2].min(axis=0), found[:, 2].max(axis=0)
+    measured = np.array(rows)  # (rounds, 5, 2)
+    slowest, fastest, ratio, whole, scored = np.median(measured, axis=0)
+    low, high = measured[:, 2].min(axis=0), measured[:, 2].max(axis=0)
     return "\n".join(
         [
             "| training a head, batches of 128 | on the clock | in processor time |",

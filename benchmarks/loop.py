@@ -44,11 +44,11 @@ def gain(pairs: int = 150) -> None:
             gains, interior, nearest = [], [], []
             for seed in SEEDS:
                 x1, x2, y1, y2 = ends(size, pairs, seed, spread)
-                found = geodesic.arcs(x1, x2, y1, y2)
+                arcs = geodesic.arcs(x1, x2, y1, y2)
                 corners = torch.stack([torch.cdist(x, y) for x in (x1, x2) for y in (y1, y2)]).amin(0)
-                gains.append((corners - found.distance).flatten())
-                interior.append((found.case == 0).double().mean().item())
-                nearest.append((corners[:, :63].amin(1) - found.distance[:, :63].amin(1)).median().item())
+                gains.append((corners - arcs.distance).flatten())
+                interior.append((arcs.case == 0).double().mean().item())
+                nearest.append((corners[:, :63].amin(1) - arcs.distance[:, :63].amin(1)).median().item())
             every = torch.cat(gains)
             print(
                 f"| {size} | {name} | {every.median():.4f} | {every.mean():.4f} | {every.quantile(0.9):.4f} "
@@ -122,8 +122,8 @@ def formulas(pairs: int = 120) -> None:
             exact = geodesic.arcs(x1, x2, y1, y2).distance.flatten().numpy()
             points = [z.repeat_interleave(pairs, 0) for z in (x1, x2)] + [z.repeat(pairs, 1) for z in (y1, y2)]
             for pairing, bound in (("printed", "alpha0"), ("same", "alpha0"), ("solved", "alpha0"), ("solved", "0")):
-                found = by_formulas(points, pairing, bound)
-                invalid, error = np.isinf(found), np.abs(np.where(np.isinf(found), exact, found) - exact)
+                distances = by_formulas(points, pairing, bound)
+                invalid, error = np.isinf(distances), np.abs(np.where(np.isinf(distances), exact, distances) - exact)
                 print(
                     f"| {size} | {name} | {pairing} | {bound} | {invalid.mean():.1%} | {(error > 1e-6).mean():.1%} "
                     f"| {error.max():.3f} |"
@@ -199,10 +199,10 @@ def synthetic(steps: int = 800, seeds: range = range(8)) -> None:
     shares = np.array([_shares(images, labels, evaluated, seed) for seed in seeds]) * 100
     print("| steps | synthetic points | means of pairs | images | points behind images | standard error |")
     print("|---|---|---|---|---|---|")
-    for step_, (points, middles, own) in zip(evaluated, shares.mean(0), strict=True):
+    for step_, (points, middles, samples) in zip(evaluated, shares.mean(0), strict=True):
         behind = shares[:, evaluated.index(step_), 2] - shares[:, evaluated.index(step_), 0]
         error = behind.std(ddof=1) / len(behind) ** 0.5
-        print(f"| {step_} | {points:.1f} | {middles:.1f} | {own:.1f} | {behind.mean():.1f} | {error:.1f} |")
+        print(f"| {step_} | {points:.1f} | {middles:.1f} | {samples:.1f} | {behind.mean():.1f} | {error:.1f} |")
 
 
 def _shares(images: torch.Tensor, labels: torch.Tensor, evaluated: Sequence[int], seed: int) -> list[list[float]]:
@@ -218,7 +218,7 @@ def _shares(images: torch.Tensor, labels: torch.Tensor, evaluated: Sequence[int]
         if step_ in evaluated:
             with torch.no_grad():
                 network.eval()
-                shares.append(_own_neighbours(normalize(network(images)).double(), labels, draws, rows))
+                shares.append(_class_shares(normalize(network(images)).double(), labels, draws, rows))
                 network.train()
         numbers = draws.choice(len(rows), 8, replace=False)
         batch = np.concatenate([draws.choice(rows[number], 4, replace=False) for number in numbers])
@@ -228,20 +228,20 @@ def _shares(images: torch.Tensor, labels: torch.Tensor, evaluated: Sequence[int]
     return shares
 
 
-def _own_neighbours(
+def _class_shares(
     z: torch.Tensor, labels: torch.Tensor, draws: np.random.Generator, rows: list[np.ndarray]
 ) -> list[float]:
     """One pair of each class against the pairs of all others, as in a batch."""
     pairs = torch.from_numpy(np.stack([draws.choice(members, 2, replace=False) for members in rows]))
     x1, x2 = z[pairs[:, 0]], z[pairs[:, 1]]
-    found = geodesic.arcs(x1, x2, x1, x2)
+    arcs = geodesic.arcs(x1, x2, x1, x2)
     angle = (x1 * x2).sum(1).clamp(-1, 1).arccos()[:, None]
-    points = (angle - found.first).sin()[..., None] * x1[:, None] + found.first.sin()[..., None] * x2[:, None]
+    points = (angle - arcs.first).sin()[..., None] * x1[:, None] + arcs.first.sin()[..., None] * x2[:, None]
     means = normalize(x1 + x2)
 
-    def share(queries: torch.Tensor, own: torch.Tensor, without: torch.Tensor) -> float:
+    def share(queries: torch.Tensor, classes: torch.Tensor, without: torch.Tensor) -> float:
         similar = (queries @ z.T).scatter(1, without, -2.0)
-        return (labels[similar.argmax(1)] == own).double().mean().item()
+        return (labels[similar.argmax(1)] == classes).double().mean().item()
 
     i, j = (~torch.eye(len(pairs), dtype=torch.bool)).nonzero().T
     real = torch.arange(len(z))[:, None]

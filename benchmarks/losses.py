@@ -158,8 +158,8 @@ class Checkout:
             return _step(label, n, device, self._losses, self._miners)
 
     def _build_for(self, name: str, settings: dict, **fill: int) -> torch.nn.Module:
-        known = self._discovery.settings_of(self._discovery.find("dml.losses", name))
-        return self._losses.build(name, **{k: v for k, v in fill.items() if k in known}, **settings)
+        options = self._discovery.settings_of(self._discovery.find("dml.losses", name))
+        return self._losses.build(name, **{k: v for k, v in fill.items() if k in options}, **settings)
 
 
 def _take_out() -> dict[str, ModuleType]:
@@ -215,7 +215,7 @@ def peer(label: str, n: int, device: str) -> Step | None:
     if label == "info_nce, SupCon, memory":
         loss = losses.CrossBatchMemory(losses.SupConLoss(temperature=0.1), DIMENSIONS, remembered)
         return filled(loss.to(device), n, device, remembered)
-    found = {
+    make_peer = {
         "all triplets": lambda: (losses.TripletMarginLoss(margin=0.2), None),
         "all triplets, squared": lambda: (losses.TripletMarginLoss(margin=0.2, distance=squared), None),
         "margin, all + distance_weighted": lambda: (
@@ -261,9 +261,9 @@ def peer(label: str, n: int, device: str) -> Step | None:
         "proxy_anchor": lambda: (losses.ProxyAnchorLoss(*size), None),
         "soft_triple": lambda: (losses.SoftTripleLoss(*size), None),
     }.get(label)
-    if found is None:
+    if make_peer is None:
         return None
-    loss, miner = found()
+    loss, miner = make_peer()
     loss = loss.to(device)
     return lambda x, y: loss(x, y) if miner is None else loss(x, y, miner(x, y))
 
@@ -349,7 +349,7 @@ def child(side: str, n: int, labels: list[str]) -> None:
 
 def memory_on_cpu(side: str, n: int, labels: list[str]) -> dict[str, dict]:
     """What `child` finds, started anew after a step that it died on."""
-    found: dict[str, dict] = {}
+    results: dict[str, dict] = {}
     # So that freed arrays leave the resident size at once, and the next step's are counted.
     environment = {
         **os.environ,
@@ -360,7 +360,7 @@ def memory_on_cpu(side: str, n: int, labels: list[str]) -> dict[str, dict]:
         command = [sys.executable, __file__, "--child", side, "--sizes", str(n), "--labels", *labels]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        found |= {line["label"]: line for line in lines}
+        results |= {line["label"]: line for line in lines}
         if done.returncode == 0:
             break
         if done.returncode > 0:
@@ -370,9 +370,9 @@ def memory_on_cpu(side: str, n: int, labels: list[str]) -> dict[str, dict]:
         # The step it died on is the first after the last that it reported and that there is.
         make = {"ours": ours, "peer": peer}[side]
         died = next(k for k in range(after, len(labels)) if make(labels[k], n, "cpu") is not None)
-        found[labels[died]] = {"label": labels[died], "why": why}
+        results[labels[died]] = {"label": labels[died], "why": why}
         labels = labels[died + 1 :]
-    return found
+    return results
 
 
 def memory_on_cuda(step: Step, x: torch.Tensor, y: torch.Tensor) -> float:

@@ -86,7 +86,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     folder.mkdir()
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "include_dashboard": False})
     try:
-        own = [cluster.add_node(**NODE) for _ in range(nodes)]
+        workers = [cluster.add_node(**NODE) for _ in range(nodes)]
         with ThreadPoolExecutor(1) as pool:  # Ray starts nodes only from the main thread
             os.environ["RAY_ADDRESS"] = cluster.address
             connect()
@@ -101,13 +101,13 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 evaluation={"metrics": ["recall@1"], "every": 1, "sets": ["test"]},
             )
 
-            def digests(*asked: object) -> dict[str, str]:
-                return {"packed": "none", "split": "none", "labels": repr(asked)}
+            def digests(*settings: object) -> dict[str, str]:
+                return {"packed": "none", "split": "none", "labels": repr(settings)}
 
             used = time.process_time()
             arguments = (study, folder, folder / "store", folder / "out", "nodes.Sleeping", digests)
             sweep = pool.submit(run_study, *arguments)
-            died = losing(cluster, own, lost, sweep)
+            died = losing(cluster, workers, lost, sweep)
             sweep.result()
             used = time.process_time() - used
     finally:

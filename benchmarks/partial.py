@@ -68,9 +68,9 @@ def measure(folder: Path, images: int, rounds: int) -> str:
         load.append(os.getloadavg()[0])
     fast.close()
     slow.close()
-    found = np.array(rows)  # (rounds, 3, 2)
-    slowest, fastest, ratio = np.median(found, axis=0)
-    low, high = found[:, 2].min(axis=0), found[:, 2].max(axis=0)
+    measured = np.array(rows)  # (rounds, 3, 2)
+    slowest, fastest, ratio = np.median(measured, axis=0)
+    low, high = measured[:, 2].min(axis=0), measured[:, 2].max(axis=0)
     return "\n".join(
         [
             f"| training a MobileNet v2, {SIDE} x {SIDE} pixels, batches of 64 | on the clock | in processor time |",

@@ -92,8 +92,8 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int
     for module in network.modules():
         if isinstance(module, _BatchNorm):
             module.requires_grad_(False)
-    own = [p for p in body.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW([{"params": own}, {"params": head, "lr": HEAD_RATE}], RATE, weight_decay=DECAY)
+    trained = [p for p in body.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW([{"params": trained}, {"params": head, "lr": HEAD_RATE}], RATE, weight_decay=DECAY)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     loss, mine = losses.MultiSimilarityLoss(alpha=2, beta=50, base=0.5), miners.MultiSimilarityMiner(epsilon=0.1)
     sampler = samplers.MPerClassSampler(train.labels, PER_CLASS, CLASSES * PER_CLASS, CLASSES * PER_CLASS * steps)
@@ -101,8 +101,8 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int
     @torch.no_grad()
     def score() -> float:
         network.eval()
-        found = torch.cat([network(images) for images, _ in DataLoader(test, 64)])
-        return evaluation.evaluate(found, torch.from_numpy(test.labels), ["recall@1"])["recall@1"]
+        embeddings = torch.cat([network(images) for images, _ in DataLoader(test, 64)])
+        return evaluation.evaluate(embeddings, torch.from_numpy(test.labels), ["recall@1"])["recall@1"]
 
     batches = DataLoader(train, CLASSES * PER_CLASS, sampler=sampler)
     for step, (images, labels) in enumerate(batches, 1):
@@ -113,8 +113,8 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int
         optimizer.step()
         schedule.step()
         if step % every == 0 or step == steps:
-            found = score()
-    return found
+            recall = score()
+    return recall
 
 
 def prepare(folder: Path, root: Path, table: Path) -> None:
@@ -200,16 +200,16 @@ def measure(folder: Path, given: argparse.Namespace) -> str:
         notes.append(f"The stored activations of `partial` took {seconds:.0f} s, once for all trials of a study.")
     lines = ["| a whole trial | processor seconds | ratio | R@1 of each seed |", "|---|---|---|---|"]
     for kind in given.kinds:
-        base, own = [], []
+        plain_runs, trials = [], []
         for seed in range(given.seeds):
-            base.append(timed(partial(plain, root, listed, weights, steps, every, seed, kind == "partial")))
-            own.append(timed(partial(trial, data, specs[kind], every, seed)))
-            print(f"seed {seed}: {kind} {own[-1][0]:.0f} s, plain {base[-1][0]:.0f} s", flush=True)
+            plain_runs.append(timed(partial(plain, root, listed, weights, steps, every, seed, kind == "partial")))
+            trials.append(timed(partial(trial, data, specs[kind], every, seed)))
+            print(f"seed {seed}: {kind} {trials[-1][0]:.0f} s, plain {plain_runs[-1][0]:.0f} s", flush=True)
         blocks = "upper blocks" if kind == "partial" else "whole network"
-        for name, found in ((f"plain, {blocks}", base), (f"`{kind}`", own)):
-            ratio = statistics.median(a[0] / b[0] for a, b in zip(base, found, strict=True))
-            scores = ", ".join(f"{100 * score:.1f}" for _, score in found)
-            lines.append(f"| {name} | {statistics.median(s for s, _ in found):.0f} | {ratio:.1f} | {scores} |")
+        for name, runs in ((f"plain, {blocks}", plain_runs), (f"`{kind}`", trials)):
+            ratio = statistics.median(a[0] / b[0] for a, b in zip(plain_runs, runs, strict=True))
+            scores = ", ".join(f"{100 * score:.1f}" for _, score in runs)
+            lines.append(f"| {name} | {statistics.median(s for s, _ in runs):.0f} | {ratio:.1f} | {scores} |")
     return "\n".join([*lines, "", *notes])
 
 

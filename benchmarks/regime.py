@@ -27,14 +27,14 @@ DATA = {"regime-flowers": ("flowers", 224), "regime-cars": ("cars", 224), "regim
 
 def trained(store: Path, table: Path) -> dict[tuple[str, float, int], np.ndarray]:
     """By noise, rate and seed: queries, R@1 and MAP@R in percent of each test class, (K, 3)."""
-    found = {}
+    scores = {}
     trials = pd.read_parquet(table)
     chosen = trials[(trials["phase"] == "confirm") & trials["loss"].str.startswith("multi_similarity")]
     for row in chosen.itertuples():
-        own = np.load(next(store.glob(f"trials/{row.key}*/classes.npz")))  # published keys are shortened
-        columns = (own["test/fine/queries"], 100 * own["test/fine/recall@1"], 100 * own["test/fine/map@r"])
-        found[row.noise, float(row.rate), row.seed] = np.stack(columns, axis=1)
-    return found
+        saved = np.load(next(store.glob(f"trials/{row.key}*/classes.npz")))  # published keys are shortened
+        columns = (saved["test/fine/queries"], 100 * saved["test/fine/recall@1"], 100 * saved["test/fine/map@r"])
+        scores[row.noise, float(row.rate), row.seed] = np.stack(columns, axis=1)
+    return scores
 
 
 def whitened(images: steps.Images, layers: dict[str, np.ndarray], layer: str, observed: np.ndarray) -> np.ndarray:
@@ -61,14 +61,14 @@ def main() -> None:
     print("| labels | free | trained | gain in R@1 | gain in MAP@R |\n|---|---|---|---|---|")
     for model, rate in dict.fromkeys(case[:2] for case in scores):
         seeds = [seed for *case, seed in scores if case == [model, rate]]
-        own = np.array([scores[model, rate, seed] for seed in seeds])
+        network = np.array([scores[model, rate, seed] for seed in seeds])
         for layer in LAYERS:
             given = ("given", None) if model == "given" and rate else (model, rate)
             given = ("uniform", 0.0) if given == ("given", 0.0) else given
             observed = [steps.labels_of(images, layers, *given, seed) for seed in seeds]
             other = np.array([whitened(images, layers, layer, labels) for labels in observed])
-            each = [" / ".join(f"{value:.1f}" for value in steps.averaged(values)) for values in (other, own)]
-            gains = " | ".join(map(steps.interval, steps.gain(own, other)))
+            each = [" / ".join(f"{value:.1f}" for value in steps.averaged(values)) for values in (other, network)]
+            gains = " | ".join(map(steps.interval, steps.gain(network, other)))
             print(f"| {model} {rate}, {layer} | {' | '.join(each)} | {gains} |", flush=True)
 
 

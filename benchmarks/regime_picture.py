@@ -39,16 +39,16 @@ FREE, TRAINED, INK = "#8fa8c8", "#1f4e8c", "#24292f"
 
 
 def bars(
-    found: Any, acting: str, dataset: str, pixels: int, labels: tuple[str, Any], study: str
+    records: Any, acting: str, dataset: str, pixels: int, labels: tuple[str, Any], study: str
 ) -> dict[str, float | None]:
     """R@1 in percent by step; training is not in a panel whose study lacks it."""
 
     def score(side: int, kind: tuple[str, Any], projection: str, views: str, network: str = steps.LITE) -> float | None:
-        records = [r for case, r in found.items() if case[:5] == (dataset, network, side, *kind)]
-        if not records:
+        seeds = [r for case, r in records.items() if case[:5] == (dataset, network, side, *kind)]
+        if not seeds:
             return None
-        own = steps.classes_of(records, steps.candidate(steps.LAST, projection, views))
-        return float(steps.averaged(own)[0])
+        scores = steps.classes_of(seeds, steps.candidate(steps.LAST, projection, views))
+        return float(steps.averaged(scores)[0])
 
     values = {
         PIXELS: score(pixels, labels, "none", "one"),
@@ -65,10 +65,10 @@ def bars(
             values[arm] = float(cells[6].split(" / ")[0])
     trials = pd.read_parquet(f"docs/results/{study}/trials.parquet")
     rate = trials["rate"].sub(labels[1]).abs() < 1e-9 if labels[1] is not None else trials["rate"] > 0
-    own = (
+    rows = (
         (trials["phase"] == "confirm") & trials["loss"].str.startswith("multi") & rate & (trials["noise"] == labels[0])
     )
-    return values | {ADDED: 100 * float(trials.loc[own, "test/fine/recall@1"].mean())}
+    return values | {ADDED: 100 * float(trials.loc[rows, "test/fine/recall@1"].mean())}
 
 
 def main() -> None:
@@ -76,12 +76,12 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
-    found = steps.results(args.cache, Path(), 2, stored=True)
+    records = steps.results(args.cache, Path(), 2, stored=True)
     acting = (args.cache / "acting.md").read_text(encoding="utf-8")
     mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "dml", "font.family": "sans-serif", "text.color": INK}
     figure, axes = plt.subplots(1, len(PANELS), figsize=(12, 2.9), sharey=True, layout="constrained")
     for axis, (title, dataset, pixels, labels, study) in zip(axes, PANELS, strict=True):
-        values = bars(found, acting, dataset, pixels, labels, study)
+        values = bars(records, acting, dataset, pixels, labels, study)
         for row, step in enumerate(STEPS):
             score = values.get(step)
             axis.barh(row, score or 0, color=TRAINED if step == ADDED else FREE)

@@ -60,12 +60,12 @@ def train(vectors: Tensor, labels: np.ndarray, positives: str, seed: int) -> nn.
 
 
 def arms(
-    found: audit.Audit, given: np.ndarray, wrong: np.ndarray, seed: int
+    audited: audit.Audit, given: np.ndarray, wrong: np.ndarray, seed: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The training rows and their labels of each arm."""
-    rows, suspects = np.arange(len(given)), found.suspects()
+    rows, suspects = np.arange(len(given)), audited.suspects()
     random = np.random.default_rng(seed).permutation(len(given))[int(suspects.sum()) :]
-    taken = np.where(suspects, found.suggested, given)
+    taken = np.where(suspects, audited.suggested, given)
     kept = {"as given": rows, "suspects left out": rows[~suspects], "as many random ones left out": np.sort(random)}
     out = {name: (chosen, given[chosen]) for name, chosen in kept.items()}
     return out | {"suggestions taken": (rows, taken), "wrong ones left out": (rows[~wrong], given[~wrong])}
@@ -80,8 +80,8 @@ def setting(name: str, vectors: np.ndarray, table: pd.DataFrame, train_on: int, 
     unit = functional.normalize(torch.from_numpy(vectors))
     learned, seen = unit[torch.from_numpy(chosen)], unit[torch.from_numpy(tested)]
     given, wrong = given[chosen], (given != true)[chosen]
-    found = audit.audit(learned.numpy(), given)
-    suspects = found.suspects()
+    audited = audit.audit(learned.numpy(), given)
+    suspects = audited.suspects()
     lines = [
         f"## {name.capitalize()}",
         "",
@@ -95,7 +95,7 @@ def setting(name: str, vectors: np.ndarray, table: pd.DataFrame, train_on: int, 
     for positives in POSITIVES:
         scores: dict[str, list[float]] = {arm: [] for arm in ARMS}
         for seed in range(seeds):
-            for arm, (rows, labels) in arms(found, given, wrong, seed).items():
+            for arm, (rows, labels) in arms(audited, given, wrong, seed).items():
                 head = train(learned[torch.from_numpy(rows)], labels, positives, seed)
                 scores[arm].append(recall(head(seen).detach(), fine[tested]))
             print(name, positives, seed, {arm: round(values[-1], 1) for arm, values in scores.items()}, flush=True)
@@ -111,8 +111,8 @@ def recall(vectors: Tensor, labels: np.ndarray) -> float:
 
 
 def _shown(values: list[float] | np.ndarray, form: str) -> str:
-    found = summary(values)
-    return f"{found.mean:{form}} [{found.low:{form}}, {found.high:{form}}]"
+    interval = summary(values)
+    return f"{interval.mean:{form}} [{interval.low:{form}}, {interval.high:{form}}]"
 
 
 def main() -> None:

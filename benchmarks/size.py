@@ -51,13 +51,13 @@ def main() -> None:
 
 def settings() -> list[str]:
     """Every setting, as `section.name`; those of the sections of lists without positions."""
-    section, found = "", []
+    section, names = "", []
     for line in (ROOT / "docs/settings.md").read_text().splitlines():
         if heading := re.match(r"## `(.+)`", line):
             section = f"{heading[1]}."
         if (row := re.match(r"\| `(\w+)` \| (.*)", line)) and "](#" not in row[2].partition(" | ")[0]:
-            found.append(section + row[1])
-    return found
+            names.append(section + row[1])
+    return names
 
 
 def used() -> Counter[str]:
@@ -108,7 +108,7 @@ def _axes(value: Any, names: Mapping[str, Any], room: str) -> Iterator[str]:
             if name in names:
                 yield name
             yield from _axes(inner, names, room)
-            yield from (found for found in _set_by({key: inner}, names) if "." in found)
+            yield from (name for name in _set_by({key: inner}, names) if "." in name)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def main() -> None:
         "|---|--:|--:|",
     ]
     for name, values in rates.items():
-        shares = [100 * own / bare for own, bare in zip(values, rates["bare"], strict=True)]
+        shares = [100 * ours / bare for ours, bare in zip(values, rates["bare"], strict=True)]
         share = f"{statistics.median(shares):.1f}% ({min(shares):.1f} to {max(shares):.1f})"
         lines.append(f"| {name} | {statistics.median(values):,.0f} | {share} |")
     text = "\n".join(lines) + "\n"

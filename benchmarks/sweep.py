@@ -189,16 +189,16 @@ def nothing(trials: int, tracking: str) -> str:
     )
     name = f"{trials}-{tracking.partition(':')[0]}"
 
-    def digests(*asked: object) -> dict[str, str]:
-        return {"packed": "none", "split": "none", "labels": repr(asked)}
+    def digests(*settings: object) -> dict[str, str]:
+        return {"packed": "none", "split": "none", "labels": repr(settings)}
 
     started, used = time.perf_counter(), time.process_time()
     swept(study, ".", name, tracking, trainer="sweep.Nothing", describe=digests)
-    clock, own = time.perf_counter() - started, time.process_time() - used
+    clock, cpu = time.perf_counter() - started, time.process_time() - used
     summary = json.loads(Path(f"out-{name}/summary.json").read_text())
     assert summary["finished"] == trials, summary
     label = "without MLflow" if tracking == "off" else "with MLflow"
-    per = f"{1000 * clock / trials:.0f} ms per trial, wall clock | {1000 * own / trials:.0f} ms of the driver's CPU"
+    per = f"{1000 * clock / trials:.0f} ms per trial, wall clock | {1000 * cpu / trials:.0f} ms of the driver's CPU"
     return f"| (c) {trials:,} trials that do nothing, {label} | {clock:.1f} s | {per} |"
 
 

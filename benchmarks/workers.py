@@ -74,13 +74,13 @@ def rank_of(rank: int, spec: TrialSpec, root: Path, folder: Path, size: int) -> 
         training.evaluate()
         spent -= time.process_time() - used
     parameters = [*training.model.parameters(), *training.loss.parameters()]
-    found = {
+    measured = {
         "bytes": (received() - bytes_before) / STEPS,
         "processor": spent / STEPS,
         "parameters": sum(p.numel() for p in parameters if p.requires_grad),
         "buffers": sum(b.numel() * b.element_size() for b in training.model.buffers()),
     }
-    (folder / f"rank-{rank}").write_bytes(pickle.dumps(found))
+    (folder / f"rank-{rank}").write_bytes(pickle.dumps(measured))
     training.close()
     if size > 1:
         dist.barrier()
@@ -92,11 +92,11 @@ def measure(spec: TrialSpec, root: Path, folder: Path, size: int) -> dict[str, A
     folder.mkdir(parents=True)
     get_context("forkserver").set_forkserver_preload([__name__, "torch._dynamo"])
     mp.start_processes(rank_of, (spec, root, folder, size), nprocs=size, start_method="forkserver")
-    found = [pickle.loads((folder / f"rank-{rank}").read_bytes()) for rank in range(size)]
-    last = found[-1]
+    ranks = [pickle.loads((folder / f"rank-{rank}").read_bytes()) for rank in range(size)]
+    last = ranks[-1]
     images, length = spec.training.batch.size, spec.training.embedding_size
     model = 4 * images * length + 2 * 4 * last["parameters"] + last["buffers"] + (images if spec.filter else 0)
-    return {**last, "bytes": sum(one["bytes"] for one in found), "model": (size - 1) * model}
+    return {**last, "bytes": sum(one["bytes"] for one in ranks), "model": (size - 1) * model}
 
 
 def specs_of(root: Path, study: Any) -> list[tuple[str, TrialSpec]]:
@@ -135,9 +135,9 @@ def beyond() -> list[str]:
     for name, parameters in (("ResNet-50", 25.6e6), ("ViT-B/16", 86e6)):
         for images, length in ((128, 128), (512, 512), (4096, 512)):
             for workers in (4, 32):
-                own = (workers - 1) / workers * 4 * (images * length + 2 * parameters)
-                times = " | ".join(f"{1000 * own / speed:.3g} ms" for speed in LINKS.values())
-                lines.append(f"| {name} | {images} | {length} | {workers} | {own / 1e6:.0f} MB | {times} |")
+                size = (workers - 1) / workers * 4 * (images * length + 2 * parameters)
+                times = " | ".join(f"{1000 * size / speed:.3g} ms" for speed in LINKS.values())
+                lines.append(f"| {name} | {images} | {length} | {workers} | {size / 1e6:.0f} MB | {times} |")
     return lines
 
 
@@ -163,13 +163,13 @@ def main() -> None:
         for index, (name, spec) in enumerate(specs_of(root, study)):
             alone = None
             for size in map(int, arguments.workers.split(",")):
-                own = replace(spec, training=replace(spec.training, workers=size))
-                found = measure(own, root, Path(folder) / f"{index}-{size}", size)
-                alone = alone or found["processor"]
-                ratio = f"{found['bytes'] / found['model']:.4f}" if size > 1 else ""
-                trial, seconds = f"{name} ({found['parameters']:,} parameters)", found["processor"]
+                sized = replace(spec, training=replace(spec.training, workers=size))
+                measured = measure(sized, root, Path(folder) / f"{index}-{size}", size)
+                alone = alone or measured["processor"]
+                ratio = f"{measured['bytes'] / measured['model']:.4f}" if size > 1 else ""
+                trial, seconds = f"{name} ({measured['parameters']:,} parameters)", measured["processor"]
                 lines.append(
-                    f"| {trial} | {size} | {found['bytes']:,.0f} | {found['model']:,.0f} | {ratio} "
+                    f"| {trial} | {size} | {measured['bytes']:,.0f} | {measured['model']:,.0f} | {ratio} "
                     f"| {1000 * seconds:.2f} ms | {seconds / alone:.2f} |"
                 )
                 print(lines[-1], flush=True)

@@ -12,9 +12,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "--figures", action="store_true", help="draw the figures of the results page again too (takes a minute)"
     )
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
-    if asked.figures:
+    if arguments.figures:
         with tempfile.TemporaryDirectory() as nothing_run:
             print(f"{len(write_figures(snapshot_studies(), Path(nothing_run)))} figures: written")
     print(f"{write_table()}: written")

@@ -34,17 +34,17 @@ def alphabets(folder: Path) -> tuple[torch.Tensor, np.ndarray]:
 def triplet_loss(vectors: torch.Tensor, labels: np.ndarray, easy: bool, random: np.random.Generator) -> torch.Tensor:
     """The mean over triplets with a loss, one for each anchor."""
     distance = torch.cdist(vectors, vectors, compute_mode="donot_use_mm_for_euclid_dist")
-    known, terms = distance.detach().numpy(), []
+    distances, terms = distance.detach().numpy(), []
     for anchor in range(len(labels)):
         mates = np.flatnonzero((labels == labels[anchor]) & (np.arange(len(labels)) != anchor))
         others = np.flatnonzero(labels != labels[anchor])
         if easy:
-            positive = mates[known[anchor, mates].argmin()]
+            positive = mates[distances[anchor, mates].argmin()]
         else:
-            beyond = mates[known[anchor, mates] > known[anchor, others].min()]
+            beyond = mates[distances[anchor, mates] > distances[anchor, others].min()]
             positive = random.choice(beyond if len(beyond) else mates)
-        far = known[anchor, positive]
-        between = others[(known[anchor, others] > far) & (known[anchor, others] < far + MARGIN)]
+        far = distances[anchor, positive]
+        between = others[(distances[anchor, others] > far) & (distances[anchor, others] < far + MARGIN)]
         negative = random.choice(between if len(between) else others)
         terms.append(torch.relu(distance[anchor, positive] - distance[anchor, negative] + MARGIN))
     losses = torch.stack(terms)
@@ -69,8 +69,8 @@ def trial(seed: int, easy: bool, images: torch.Tensor, labels: np.ndarray) -> tu
     recall = recall_at_1(model, images, labels)
     with torch.no_grad():
         vectors = torch.cat([normalize(model(part)) for part in images.split(500)]).numpy()
-    found = [KMeans(k, n_init=3, random_state=seed).fit_predict(vectors) for k in (ALPHABETS, MORE * ALPHABETS)]
-    nmi, more = (100 * normalized_mutual_info_score(labels, clusters) for clusters in found)
+    clusterings = [KMeans(k, n_init=3, random_state=seed).fit_predict(vectors) for k in (ALPHABETS, MORE * ALPHABETS)]
+    nmi, more = (100 * normalized_mutual_info_score(labels, clusters) for clusters in clusterings)
     return recall, nmi, more
 
 

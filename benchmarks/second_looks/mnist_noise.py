@@ -88,15 +88,15 @@ def main() -> None:
     arguments = parser.parse_args()
     train, test = read(arguments.folder, "train"), read(arguments.folder, "t10k")
     for rate in arguments.rates:
-        found = {
+        trials = {
             (seed, easy): trial(seed, rate, easy, arguments.small, train, test)
             for seed, easy in product(arguments.seeds, (False, True))
         }
         for easy, name in ((False, "random"), (True, "nearest")):
-            scores, shares = zip(*(found[seed, easy] for seed in arguments.seeds), strict=True)
+            scores, shares = zip(*(trials[seed, easy] for seed in arguments.seeds), strict=True)
             line = f"{rate:.0%} wrong, {name} positives: R@1 of digits {', '.join(f'{score:.1f}' for score in scores)}"
             print(line + (f"; positives of wrong images wrong {statistics.mean(shares):.0f}%" if rate else ""))
-        gains = [found[seed, True][0] - found[seed, False][0] for seed in arguments.seeds]
+        gains = [trials[seed, True][0] - trials[seed, False][0] for seed in arguments.seeds]
         spread = statistics.stdev(gains) if len(gains) > 1 else float("nan")
         print(f"{rate:.0%} wrong: nearest less random {statistics.mean(gains):+.1f} (sd {spread:.1f})", flush=True)
 

@@ -44,12 +44,12 @@ def network(size: int = 128) -> nn.Module:
 def triplet_loss(vectors: torch.Tensor, labels: np.ndarray, random: np.random.Generator) -> torch.Tensor:
     """The mean over all pairs of one label that have a negative with a positive loss."""
     distance = torch.cdist(vectors, vectors, compute_mode="donot_use_mm_for_euclid_dist")
-    known, terms = distance.detach().numpy(), []
+    distances, terms = distance.detach().numpy(), []
     for anchor in range(len(labels)):
         for positive in range(len(labels)):
             if positive == anchor or labels[positive] != labels[anchor]:
                 continue
-            others = (labels != labels[anchor]) & (known[anchor] < known[anchor, positive] + MARGIN)
+            others = (labels != labels[anchor]) & (distances[anchor] < distances[anchor, positive] + MARGIN)
             if others.any():
                 negative = random.choice(np.flatnonzero(others))
                 terms.append(distance[anchor, positive] - distance[anchor, negative] + MARGIN)

@@ -35,12 +35,12 @@ def trial(seed: int, images: torch.Tensor, labels: np.ndarray, test: Images, kee
         batch = np.concatenate(
             [random.choice(members[c], PER_CLASS, replace=len(members[c]) < PER_CLASS) for c in chosen]
         )
-        vectors, own = normalize(model(images[batch])), labels[batch]
+        vectors, observed = normalize(model(images[batch])), labels[batch]
         if keep is not None:
-            kept = keep(vectors.detach().numpy(), own)
-            vectors, own = vectors[torch.from_numpy(kept)], own[kept]
+            kept = keep(vectors.detach().numpy(), observed)
+            vectors, observed = vectors[torch.from_numpy(kept)], observed[kept]
         optimizer.zero_grad()
-        triplet_loss(vectors, own, random).backward()
+        triplet_loss(vectors, observed, random).backward()
         optimizer.step()
     return recall_at_1(model, *test)
 

@@ -71,13 +71,13 @@ def _crossings() -> pd.DataFrame:
 
 @cache
 def _claim_1() -> TheoryVerdict:
-    found = _crossings().query("loss == 'triplet'")
-    two, many = found[found["t"] == 2], found.iloc[-1]
-    holds = bool(found["n"].notna().all() and (two["n"] <= two["M"]).all())
+    crossings = _crossings().query("loss == 'triplet'")
+    two, three, many = crossings.query("t == 2"), crossings.query("t == 3"), crossings.iloc[-1]
+    holds = bool(crossings["n"].notna().all() and (two["n"] <= two["M"]).all())
     finding = (
         f"Two modes have the lower risk for every n from {_texts(two['n'])} to {GROUPS[0][1]} (two labels, p = "
         f"{_texts(two['p'])}; the proof's M, its slips corrected: {_texts(two['M'])}), from "
-        f"{_texts(found[found['t'] == 3]['n'])} with three labels, and from {many['n']:g} with {many['t']} labels and "
+        f"{_texts(three['n'])} with three labels, and from {many['n']:g} with {many['t']} labels and "
         f"p = {many['p']:g}."
     )
     if many["n"] > many["M"]:
@@ -90,10 +90,10 @@ def _claim_1() -> TheoryVerdict:
 
 @cache
 def _claim_2() -> TheoryVerdict:
-    found = _crossings().query("loss == 'margin'")
-    two = found[found["t"] == 2]
+    crossings = _crossings().query("loss == 'margin'")
+    two = crossings[crossings["t"] == 2]
     by_beta = [crossing.crossing(2, CHANCES[1], "margin", beta=beta) for beta in BETAS]
-    holds = bool(found["n"].notna().all() and (found["n"] <= found["M"]).all()) and None not in by_beta
+    holds = bool(crossings["n"].notna().all() and (crossings["n"] <= crossings["M"]).all()) and None not in by_beta
     finding = (
         f"With beta = alpha two modes have the lower risk for every n from {_texts(two['n'])} to {GROUPS[0][1]} (two "
         f"labels, p = {_texts(two['p'])}; the proof's M: {_texts(two['M'])}), and for p = {CHANCES[1]:g} with beta = "
@@ -147,23 +147,23 @@ def _table() -> Table:
 def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 5.6), layout="constrained")
     panels = list(figure.subplots(2, 2, sharex=True).flat)
-    names, found, ends = [f"p = {p:g}" for p in CHANCES], [], []
+    names, series, ends = [f"p = {p:g}" for p in CHANCES], [], []
     for loss, easy in product(LOSSES, (False, True)):
         c = collapse.curves(CHANCES, SAMPLES, loss, easy=easy)
         panel = f"{loss}, {'easy positives' if easy else 'all positives'}"
         for i, (name, shade) in enumerate(zip(names, figures.THREE, strict=True)):
-            found.append(Series(panel, f"collapsed, {name}", c.n, c.collapsed[i], "--", color=shade, linewidth=1.2))
-            found.append(Series(panel, f"two modes, {name}", c.n, c.two_modes[i], color=shade))
+            series.append(Series(panel, f"collapsed, {name}", c.n, c.collapsed[i], "--", color=shade, linewidth=1.2))
+            series.append(Series(panel, f"two modes, {name}", c.n, c.two_modes[i], color=shade))
             if np.isfinite(c.crossing[i]):
                 height = np.interp(c.crossing[i], c.n, c.two_modes[i])
-                found.append(Series(panel, f"crossing, {name}", c.crossing[i], height, "o", color=shade, markersize=6))
+                series.append(Series(panel, f"crossing, {name}", c.crossing[i], height, "o", color=shade, markersize=6))
         ends.append(list(zip(map(float, c.two_modes[:, -1]), names, figures.THREE, strict=True)))
-    frame = draw(panels, found)
-    for axes, own in zip(panels, ends, strict=True):
+    frame = draw(panels, series)
+    for axes, end_labels in zip(panels, ends, strict=True):
         axes.set_xlim(SAMPLES[0], SAMPLES[-1] * 1.22)
         axes.set_xticks([10, 20, 30, 40])
         axes.set_ylim(bottom=0)
-        label_ends(axes, own, SAMPLES[-1])
+        label_ends(axes, end_labels, SAMPLES[-1])
         axes.grid(visible=False, axis="x")
     figure.supxlabel("samples", color=figures.MUTED, fontsize=9)
     figure.supylabel("expected risk", color=figures.MUTED, fontsize=9)

@@ -33,28 +33,28 @@ def risks_of(loss: str, n: int, groups: int, p: float, count: minimisers.Count =
     else:
         gap, least = 2, minimisers.least_margin(labels, 1.0)
         risk = partial(minimisers.margin, probabilities=labels, alpha=1.0, count=count, beta=1.0)
-    found = {"least": least, "collapsed": risk(minimisers.simplex(group, 0.0, gap))}
+    risks = {"least": least, "collapsed": risk(minimisers.simplex(group, 0.0, gap))}
     size = n // groups
-    found["two modes"] = risk(collapse.two_modes(n, groups, gap).distances) if size % 2 == 0 else np.nan
+    risks["two modes"] = risk(collapse.two_modes(n, groups, gap).distances) if size % 2 == 0 else np.nan
     for width in WIDTHS:
         distances = minimisers.simplex(group, width, width + gap)
         if loss == "triplet":
-            found[f"w = {width:g}"] = minimisers.triplet(distances, labels, 1.0, count)
+            risks[f"w = {width:g}"] = minimisers.triplet(distances, labels, 1.0, count)
         else:
-            found[f"w = {width:g}"] = minimisers.margin(distances, labels, 1.0, width + 1, count)
-    return found
+            risks[f"w = {width:g}"] = minimisers.margin(distances, labels, 1.0, width + 1, count)
+    return risks
 
 
 @cache
 def _ties(loss: str, groups: tuple[int, ...]) -> tuple[bool, float, float, bool]:
     """Collapse has the least risk; a simplex differs by up to; two modes are worse by; collapse wins `proof`."""
-    found = [risks_of(loss, n, t, p) for n, t in SETTINGS if t in groups for p in CHANCES]
+    risks = [risks_of(loss, n, t, p) for n, t in SETTINGS if t in groups for p in CHANCES]
     proof = [risks_of(loss, n, t, p, "proof") for n, t in SETTINGS if t in groups for p in CHANCES]
     widths = [f"w = {width:g}" for width in WIDTHS]
     return (
-        all(abs(r["collapsed"] - r["least"]) < EQUAL for r in found),
-        max(abs(r[w] - r["collapsed"]) for r in found for w in widths),
-        min(r["two modes"] / r["collapsed"] - 1 for r in found),
+        all(abs(r["collapsed"] - r["least"]) < EQUAL for r in risks),
+        max(abs(r[w] - r["collapsed"]) for r in risks for w in widths),
+        min(r["two modes"] / r["collapsed"] - 1 for r in risks),
         all(r[w] > r["collapsed"] + EQUAL for r in proof for w in widths),
     )
 
@@ -112,12 +112,12 @@ def ratio(loss: str, groups: int, p: float) -> float:
     """The risk of collapse over that of all samples equally far apart, for two samples in a group."""
     n, gap = 2 * groups, 1 if loss == "triplet" else 2
     labels, others = collapse.label_probabilities(n, groups, p), np.arange(1, n)
-    own = others < 2
+    in_group = others < 2
     if loss == "margin":  # all anchors are alike
         same = labels[others] @ labels[0]
-        return float(2 * np.where(own, 1 - same, same).sum() / (2 * same.sum()))
+        return float(2 * np.where(in_group, 1 - same, same).sum() / (2 * same.sum()))
     weights = expected_risk.triplet_weights(labels, 0, others, easy=False)
-    near = np.where(own, 0.0, gap)
+    near = np.where(in_group, 0.0, gap)
     hinge = np.maximum(near[:, None] - near[None, :] + 1, 0)
     return float((weights * hinge).sum() / weights.sum())
 
@@ -202,18 +202,18 @@ def _table() -> Table:
 def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    chances, found = np.linspace(0.5, 0.95, 46), []
+    chances, series = np.linspace(0.5, 0.95, 46), []
     for loss in ("triplet", "margin"):
         for groups, shade in zip((2, *MANY), (figures.INK, *figures.THREE), strict=True):
             ratios, name = [ratio(loss, groups, p) for p in chances], f"t = {groups}"
-            found.append(Series(f"{loss} loss", name, chances, ratios, color=shade))
+            series.append(Series(f"{loss} loss", name, chances, ratios, color=shade))
             if loss == "margin" and groups > 2:
                 dot = {"color": shade, "markersize": 6, "label": ""}
-                found.append(Series(f"{loss} loss", f"{name}, turning", minimisers.turning(groups), 1, "o", **dot))
+                series.append(Series(f"{loss} loss", f"{name}, turning", minimisers.turning(groups), 1, "o", **dot))
     for axes in panels:
         axes.axhline(1, color=figures.MUTED, linewidth=1)
         axes.set_xlim(0.5, 0.95)
-    frame = draw(panels, found)
+    frame = draw(panels, series)
     axes.set_ylim(0, 2)
     axes.legend(frameon=False)
     figure.supxlabel("p: probability of a right label", color=figures.MUTED, fontsize=9)

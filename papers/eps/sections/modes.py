@@ -69,12 +69,12 @@ def _best(loss: str, n: int, p: float) -> int:
 @cache
 def _beaten_from(loss: str, p: float) -> int | None:
     """The least n of SAMPLES from which no embedding with a collapsed class has the least risk."""
-    found = None
+    least = None
     for n in reversed(SAMPLES):
         if modes.collapsed_at_least(n, 2, p, 1.0, loss) <= n * _risks(loss, n, p).min() * (1 + 1e-9):
             break
-        found = n
-    return found
+        least = n
+    return least
 
 
 @cache
@@ -83,7 +83,7 @@ def _verdict() -> TheoryVerdict:
     most = SAMPLES[-1]
     sizes = [_best("triplet", SHOWN, p) for p in CHANCES]
     three = modes.best_margin(modes.blocks(96, 3, 0.6, 32), 1.0), modes.best_margin(modes.blocks(96, 3, 0.6, 2), 1.0)
-    holds = all(n is not None for found in beaten.values() for n in found)
+    holds = all(n is not None for samples in beaten.values() for n in samples)
     finding = (
         "A lower bound for every embedding with a collapsed class is above the risk of small modes from n = "
         f"{_texts(beaten['triplet'])} (triplet) and {_texts(beaten['margin'])} (margin, any beta) up to n = {most}, "
@@ -134,15 +134,15 @@ def _table() -> Table:
 def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    risk, size, found = f"triplet risk, {SHOWN} samples", "best samples in a mode", []
+    risk, size, series = f"triplet risk, {SHOWN} samples", "best samples in a mode", []
     for p, shade in zip(CHANCES, figures.THREE, strict=True):
         risks, best, name = _risks("triplet", SHOWN, p), [_best("triplet", n, p) for n in SAMPLES], f"p = {p:g}"
         ring = {"color": shade, "markersize": 9, "markerfacecolor": "none", "label": ""}
-        found.append(Series(risk, name, _sizes(SHOWN), risks, "o-", color=shade))
-        found.append(Series(risk, f"least, {name}", _sizes(SHOWN)[int(risks.argmin())], risks.min(), "o", **ring))
-        found.append(Series(size, f"triplet, {name}", SAMPLES, best, "o-", color=shade))
+        series.append(Series(risk, name, _sizes(SHOWN), risks, "o-", color=shade))
+        series.append(Series(risk, f"least, {name}", _sizes(SHOWN)[int(risks.argmin())], risks.min(), "o", **ring))
+        series.append(Series(size, f"triplet, {name}", SAMPLES, best, "o-", color=shade))
     best = [_best("margin", n, CHANCES[0]) for n in SAMPLES]
-    frame = draw((left, right), [*found, Series(size, "margin, all p", SAMPLES, best, "s--", color=figures.INK)])
+    frame = draw((left, right), [*series, Series(size, "margin, all p", SAMPLES, best, "s--", color=figures.INK)])
     for axes, ticks in ((left, (1, 4, 16, 64)), (right, (16, 64, 256, 1024, 4096))):
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])

@@ -33,7 +33,7 @@ def orders() -> list[np.ndarray]:
 def _last(p: float) -> tuple[int, ...]:
     """For each order, the last place that is pulled; 0: none."""
     places = [np.flatnonzero(ranks.best_distance(order, p, 0.2, 1.2) < 1.2) for order in orders()]
-    return tuple(int(found[-1]) + 1 if len(found) else 0 for found in places)
+    return tuple(int(pulled[-1]) + 1 if len(pulled) else 0 for pulled in places)
 
 
 @cache
@@ -59,12 +59,12 @@ def claim_3() -> TheoryVerdict:
 @cache
 def claim_4() -> TheoryVerdict:
     """As for claim 3, for the places of `PLACES`."""
-    found = {place: [beyond(p, place) for p in ALL_CHANCES] for place in PLACES}
-    inside = all(least <= proven for pairs in found.values() for least, proven in pairs)
+    bounds = {place: [beyond(p, place) for p in ALL_CHANCES] for place in PLACES}
+    inside = all(least <= proven for pairs in bounds.values() for least, proven in pairs)
     finding = (
-        f"The least M over all orders is {_texts(m for m, _ in found[1])} for the nearest neighbour and "
-        f"{_texts(m for m, _ in found[3])} for the third nearest, for p = {_texts(ALL_CHANCES)}; the proof's bounds "
-        f"give {_texts(m for _, m in found[1])} and {_texts(m for _, m in found[3])}. M depends on the place t."
+        f"The least M over all orders is {_texts(m for m, _ in bounds[1])} for the nearest neighbour and "
+        f"{_texts(m for m, _ in bounds[3])} for the third nearest, for p = {_texts(ALL_CHANCES)}; the proof's bounds "
+        f"give {_texts(m for _, m in bounds[1])} and {_texts(m for _, m in bounds[3])}. M depends on the place t."
     )
     return TheoryVerdict("eps-claim-4", "confirmed" if inside else "undecided", finding)
 
@@ -72,12 +72,12 @@ def claim_4() -> TheoryVerdict:
 @cache
 def pushed() -> TheoryVerdict:
     """Refuted if, for one p, k differs between orders of the groups and numbers of samples."""
-    own, mixed, other = (list(places) for places in zip(*map(_last, ALL_CHANCES), strict=True))
+    first, mixed, other = (list(places) for places in zip(*map(_last, ALL_CHANCES), strict=True))
     pulled = {p: [ranks.pulled_by_all_triples(n, p) for n in MANY] for p in CHANCES}
     grows = all(counts[0] < counts[-1] for counts in pulled.values())
     finding = (
         "Margin loss: at most one neighbour is pulled, the nearest of the anchor's group. For p = "
-        f"{_texts(ALL_CHANCES)} its place k is {_texts(own)} if the own group comes first, {_texts(mixed)} if the "
+        f"{_texts(ALL_CHANCES)} its place k is {_texts(first)} if the own group comes first, {_texts(mixed)} if the "
         f"groups alternate and {_texts(other)} behind {FOREIGN} of the other group (0: none is pulled). Triplet loss, "
         f"summed over all triples at collapsed groups: for p = {CHANCES[1]:g}, {_texts(pulled[CHANCES[1]])} are pulled "
         f"among {_texts(MANY)} samples."
@@ -87,7 +87,7 @@ def pushed() -> TheoryVerdict:
         "only decides whether it is pulled behind nearer samples of the other group. With the triplet loss k also "
         "grows with the number of samples."
     )
-    refuted = len(set(own)) == 1 and own != other and grows
+    refuted = len(set(first)) == 1 and first != other and grows
     return TheoryVerdict(
         "eps-pushed-away", "refuted" if refuted else "undecided", finding, corrected if refuted else ""
     )
@@ -157,9 +157,9 @@ def _places() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 4.6), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey="row")
     titles = (*ranks.ORDERS[:2], f"{FOREIGN} of the other group first")
-    found = []
+    series = []
     for order, title in zip(orders(), titles, strict=True):
-        own = order[:SHOWN] < SAMPLES // 2
+        in_group = order[:SHOWN] < SAMPLES // 2
         for index, (p, shade) in enumerate(zip(CHANCES, figures.THREE, strict=True)):
             best = ranks.best_distance(order, p, 1.0, 0.0)[:SHOWN]
             weights = expected_risk.triplet_weights(label_probabilities(SAMPLES, 2, p), 0, order, easy=True)
@@ -167,11 +167,11 @@ def _places() -> tuple[Figure, pd.DataFrame]:
             force[np.abs(force) < 1e-12] = 0
             for loss, first, y in (("margin", 1, best), ("triplet", 2, np.sign(force))):
                 x, y = np.arange(first, SHOWN + 1), y + 0.16 * (1 - index)
-                for name, shown, face in (("", own, shade), ("other group, ", ~own, figures.PAPER)):
+                for name, shown, face in (("", in_group, shade), ("other group, ", ~in_group, figures.PAPER)):
                     dots = {"color": shade, "markerfacecolor": face} | ({"label": ""} if name else {})
                     chosen = shown[first - 1 :]
-                    found.append(Series(f"{loss}, {title}", f"{name}p = {p:g}", x[chosen], y[chosen], "o", **dots))
-    frame = draw(grid.T.flat, found)
+                    series.append(Series(f"{loss}, {title}", f"{name}p = {p:g}", x[chosen], y[chosen], "o", **dots))
+    frame = draw(grid.T.flat, series)
     for top, bottom, title in zip(*grid, titles, strict=True):
         top.set_title(title)
         bottom.set_title("")
@@ -191,18 +191,18 @@ def _pulled() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.0), layout="constrained")
     margin, triplet, many = figure.subplots(1, 3)
     chances = np.linspace(0.52, 0.95, 44)
-    found = [
+    series = [
         Series("claim 3: M", "least", chances, [ranks.pulled_up_to(p) for p in chances], color=figures.BLUE),
         Series("claim 3: M", "proof", chances, [ranks.proven_for_margin(p) for p in chances], ":", color=figures.BLUE),
     ]
     for place, shade in zip(PLACES, figures.THREE, strict=True):
         least, proof = zip(*(beyond(float(p), place) for p in chances[::3]), strict=True)
-        found.append(Series("claim 4: M", f"place {place}", chances[::3], least, color=shade))
-        found.append(Series("claim 4: M", f"proof, place {place}", chances[::3], proof, ":", color=shade, label=""))
+        series.append(Series("claim 4: M", f"place {place}", chances[::3], least, color=shade))
+        series.append(Series("claim 4: M", f"proof, place {place}", chances[::3], proof, ":", color=shade, label=""))
     for p, shade in zip(CHANCES, figures.THREE, strict=True):
         pulled = [ranks.pulled_by_all_triples(n, p) for n in MANY]
-        found.append(Series("pulled by all triples", f"p = {p:g}", MANY, pulled, "o-", color=shade))
-    frame = draw((margin, triplet, many), found)
+        series.append(Series("pulled by all triples", f"p = {p:g}", MANY, pulled, "o-", color=shade))
+    frame = draw((margin, triplet, many), series)
     for axes in (margin, triplet, many):
         axes.set_yscale("log")
         axes.set_xlabel("samples" if axes is many else "p")

@@ -44,8 +44,8 @@ class Planes:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset: a panel per method and evaluated set."""
-        found = trials_by_dataset(results)
-        for dataset, trials in found.items():
+        by_dataset = trials_by_dataset(results)
+        for dataset, trials in by_dataset.items():
             most = max(1, PANELS // len(results.study.evaluation.sets))
             keys = dict(list(trials.items())[:most])
             frame = _frame(results, keys)
@@ -58,21 +58,21 @@ class Planes:
             if len({c.rate for c in results.cells.values()}) > 1:
                 where += f", {results.level(*cell.noise_level)}"
             caption = say("figure", where=where, numerals=numerals, points=f"{POINTS:,}", note=note)
-            name = "planes" if len(found) == 1 else f"planes-{dataset}"
+            name = "planes" if len(by_dataset) == 1 else f"planes-{dataset}"
             yield Drawing(name, panels(frame, few, _scores(results, keys)), frame, say("alt"), caption)
 
 
 def trials_by_dataset(results: Results) -> dict[str, dict[str, str]]:
     """By dataset, the cells with two dimensions at its first noise model and rate, and the key of the trial of each."""
-    found: dict[str, dict[str, str]] = {}
+    keys: dict[str, dict[str, str]] = {}
     levels: dict[str, tuple[str, float]] = {}
     for name, cell in results.cells.items():
         if results.study.training_of(cell).embedding_size != 2:
             continue
         if levels.setdefault(cell.dataset, cell.noise_level) == cell.noise_level:
             key = results.embedded(name, "planes")
-            found.setdefault(cell.dataset, {}).update({} if key is None else {name: key})
-    return {dataset: trials for dataset, trials in found.items() if trials}
+            keys.setdefault(cell.dataset, {}).update({} if key is None else {name: key})
+    return {dataset: trials for dataset, trials in keys.items() if trials}
 
 
 def panels(frame: pd.DataFrame, numerals: bool, below: Mapping[tuple[str, str], str]) -> Figure:
@@ -112,11 +112,11 @@ def _scatter(axes: Axes, points: pd.DataFrame, numerals: bool) -> None:
 
 def _sets(results: Results, keys: Mapping[str, str]) -> list[str]:
     """The sets of the trials' embeddings, new classes last."""
-    found: set[str] = set()
+    sets: set[str] = set()
     for key in keys.values():
-        own = results.figures.sets("planes", key) if results.figures.snapshot is not None else ()
-        found.update(own or map(str, np.unique(results.embeddings(key)["set"])))
-    return [part for part in reversed(SETS) if part in found]
+        saved = results.figures.sets("planes", key) if results.figures.snapshot is not None else ()
+        sets.update(saved or map(str, np.unique(results.embeddings(key)["set"])))
+    return [part for part in reversed(SETS) if part in sets]
 
 
 def _frame(results: Results, keys: Mapping[str, str]) -> pd.DataFrame:
@@ -124,10 +124,10 @@ def _frame(results: Results, keys: Mapping[str, str]) -> pd.DataFrame:
     frames = []
     for name, key in keys.items():
         for part in _sets(results, keys):
-            found = _points(results, key, part)
-            x, y = found["points"].astype(np.float32).T
+            arrays = _points(results, key, part)
+            x, y = arrays["points"].astype(np.float32).T
             row = {"method": short_label(results, results.methods[name]), "set": SETS[part]}
-            frames.append(pd.DataFrame(row | {"x": x, "y": y, "class": found["labels"]}))
+            frames.append(pd.DataFrame(row | {"x": x, "y": y, "class": arrays["labels"]}))
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(colour=frame["class"].rank(method="dense").astype(int) - 1)
 
@@ -142,13 +142,13 @@ def _points(results: Results, key: str, part: str) -> Arrays:
         labels = content["labels_fine"][chosen].astype(np.int32)
         return {"points": content["embeddings"][chosen].astype(np.float16), "labels": labels}
 
-    found = results.figures.of("planes", key, part, compute)
-    return found or {"points": np.empty((0, 2)), "labels": np.empty(0, dtype=int)}
+    arrays = results.figures.of("planes", key, part, compute)
+    return arrays or {"points": np.empty((0, 2)), "labels": np.empty(0, dtype=int)}
 
 
 def _scores(results: Results, keys: Mapping[str, str]) -> dict[tuple[str, str], str]:
     """The objectives of the trials that are shown, by method and set."""
-    found = {}
+    scores = {}
     for name, key in keys.items():
         row = results.confirmed[results.confirmed["key"] == key]
         for part in _sets(results, keys):
@@ -156,5 +156,5 @@ def _scores(results: Results, keys: Mapping[str, str]) -> dict[tuple[str, str], 
             if score in row and row[score].notna().any():
                 value = percent(100 * float(row[score].iloc[0]))
                 method = short_label(results, results.methods[name])
-                found[method, SETS[part]] = f"{metric_label(metric_of(score))} {value} %"
-    return found
+                scores[method, SETS[part]] = f"{metric_label(metric_of(score))} {value} %"
+    return scores

@@ -71,9 +71,9 @@ def _tests() -> pd.DataFrame:
             if pairs[0][1] > MISPRINT:
                 readings = [(pairs, ", as printed"), ([(pairs[0][0], pairs[0][1] / 100), pairs[1]], ", std / 100")]
             for (without, with_eps), reading in readings:
-                found = stability.welch(without, with_eps, SEEDS)
+                gain = stability.welch(without, with_eps, SEEDS)
                 row = {"case": f"{NAMES[dataset]}, {loss}{reading}", "std": without[1], "std EPS": with_eps[1]}
-                row |= {"gain": found.effect, "gain low": found.low, "gain high": found.high, "p": found.p}
+                row |= {"gain": gain.effect, "gain low": gain.low, "gain high": gain.high, "p": gain.p}
                 rows.append(row | {"printed": reading == ", as printed"})
     return pd.DataFrame(rows)
 

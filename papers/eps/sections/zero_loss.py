@@ -62,10 +62,10 @@ def _contrastive() -> TheoryVerdict:
     generator = np.random.default_rng(0)
     ends = [free_points.descend(risk, generator.normal(size=(len(labels), 4))) for _ in range(STARTS)]
     distances = [free_points.squared(end.points) for end in ends]
-    risks = [clean_risk.contrastive(found, labels, ALPHA) for found in distances]
-    widest = max(float(np.sqrt(found[same].max())) for found in distances)
+    risks = [clean_risk.contrastive(squared, labels, ALPHA) for squared in distances]
+    widest = max(float(np.sqrt(squared[same].max())) for squared in distances)
     # The risk times the pairs is at least the sum of D within classes, so a risk of 0 leaves no spread.
-    bounded = all(found[same].sum() <= pairs * total + NONE for found, total in zip(distances, risks, strict=True))
+    bounded = all(squared[same].sum() <= pairs * total + NONE for squared, total in zip(distances, risks, strict=True))
     holds = max(risks) < 1e-9 and widest < 1e-4 and bounded
     finding = (
         f"{STARTS} descents of 12 free points of 3 classes end with risks up to {max(risks):.0e} and distances within "
@@ -84,14 +84,14 @@ def _family() -> TheoryVerdict:
         points = generator.normal(size=(6, 3)) * generator.uniform(0, 0.7)
         points[labels == 1, 0] += generator.uniform(0, 3)
         distances = free_points.squared(points)
-        found = clean_risk.shape(distances, labels)
+        shape = clean_risk.shape(distances, labels)
         triplet = clean_risk.triplet(distances, labels, ALPHA)
-        margin = clean_risk.margin(distances, labels, ALPHA, found.widest + ALPHA)
-        met += clean_risk.printed(found, ALPHA)
-        broken += clean_risk.printed(found, ALPHA) and triplet > NONE
-        kept += clean_risk.corrected(found, ALPHA, 2)
-        right += clean_risk.corrected(found, ALPHA, 2) and max(triplet, margin) < NONE
-        spread += clean_risk.corrected(found, ALPHA, 2) and found.widest > ALPHA / 4
+        margin = clean_risk.margin(distances, labels, ALPHA, shape.widest + ALPHA)
+        met += clean_risk.printed(shape, ALPHA)
+        broken += clean_risk.printed(shape, ALPHA) and triplet > NONE
+        kept += clean_risk.corrected(shape, ALPHA, 2)
+        right += clean_risk.corrected(shape, ALPHA, 2) and max(triplet, margin) < NONE
+        spread += clean_risk.corrected(shape, ALPHA, 2) and shape.widest > ALPHA / 4
     distances, labels = clean_risk.line(0.0, 0.0)
     one = clean_risk.triplet(distances, labels, ALPHA), clean_risk.margin(distances, labels, ALPHA, ALPHA)
     fulfils = clean_risk.printed(clean_risk.shape(distances, labels), ALPHA)
@@ -123,8 +123,8 @@ def _risks(diameter: float, gap: float) -> tuple[float, float, float]:
 def _table() -> Table:
     rows = []
     for diameter, gap in LINES:
-        found = clean_risk.shape(*clean_risk.line(diameter * ALPHA, gap * ALPHA))
-        holds = "yes" if clean_risk.printed(found, ALPHA) else "no"
+        shape = clean_risk.shape(*clean_risk.line(diameter * ALPHA, gap * ALPHA))
+        holds = "yes" if clean_risk.printed(shape, ALPHA) else "no"
         rows.append((diameter, gap, holds, *(0.0 if abs(r) < NONE else r for r in _risks(diameter, gap))))
     columns = (
         Column("diameter", "Diameter", "number"),
@@ -143,22 +143,22 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     gaps, diameters = np.linspace(0, 4, 41), np.linspace(0, 4, 41)
     risks = np.array([[_risks(diameter, gap) for diameter in diameters] for gap in gaps])
     least: dict[str, float | None] = {"triplet": 1, "margin, beta = alpha": None, "margin, beta = diameter + alpha": 2}
-    panels, found = figure.subplots(1, 3, sharex=True, sharey=True), []
+    panels, series = figure.subplots(1, 3, sharex=True, sharey=True), []
     for index, (axes, (title, gap)) in enumerate(zip(panels, least.items(), strict=True)):
         free = risks[:, :, index] < NONE
         edge = np.where(free.any(axis=1), diameters[free.shape[1] - 1 - free[:, ::-1].argmax(axis=1)], np.nan)
         axes.fill_between(gaps, 0, edge, color=figures.GREEN, alpha=0.3, linewidth=0)
-        found.append(Series(title, "printed condition holds below", gaps, gaps + 2, "--", color=figures.VERMILION))
+        series.append(Series(title, "printed condition holds below", gaps, gaps + 2, "--", color=figures.VERMILION))
         thick = {"color": figures.GREEN, "linewidth": 4 if gap is None else 1, "clip_on": False}
-        found.append(Series(title, "computed risk is 0 up to", gaps, edge, **thick))
+        series.append(Series(title, "computed risk is 0 up to", gaps, edge, **thick))
         if gap is not None:
-            found.append(Series(title, "corrected condition holds below", [gap, 4], [0, 4 - gap], color=figures.INK))
+            series.append(Series(title, "corrected condition holds below", [gap, 4], [0, 4 - gap], color=figures.INK))
         point = {"color": figures.VERMILION, "clip_on": False, "zorder": 3}
-        found.append(Series(title, "all samples at one point", 0, 0, "o", **point))
+        series.append(Series(title, "all samples at one point", 0, 0, "o", **point))
         axes.set_xlim(0, 4)
         axes.set_ylim(0, 4)
         axes.set_aspect("equal")
-    frame = draw(panels, found, fontsize=8.5)
+    frame = draw(panels, series, fontsize=8.5)
     figure.supxlabel("gap between the classes (alpha)", color=figures.MUTED, fontsize=9)
     figure.supylabel("diameter of a class (alpha)", color=figures.MUTED, fontsize=9)
     return figure, frame

@@ -55,14 +55,14 @@ def shape(distances: np.ndarray, labels: np.ndarray) -> Shape:
     return Shape(float(distances[first].max()), float(distances[same].max()), float(distances[other].min()))
 
 
-def printed(found: Shape, alpha: float) -> bool:
+def printed(sizes: Shape, alpha: float) -> bool:
     """The paper's condition for a triplet risk of 0, and a margin risk of 0 with beta = alpha."""
-    return found.first < 2 * alpha + found.gap
+    return sizes.first < 2 * alpha + sizes.gap
 
 
-def corrected(found: Shape, alpha: float, gaps: int = 1) -> bool:
+def corrected(sizes: Shape, alpha: float, gaps: int = 1) -> bool:
     """The condition that is enough: `gaps` is 1 for the triplet loss, 2 for the margin loss."""
-    return found.widest + gaps * alpha <= found.gap
+    return sizes.widest + gaps * alpha <= sizes.gap
 
 
 def line(diameter: float, gap: float, samples: int = 4) -> tuple[np.ndarray, np.ndarray]:

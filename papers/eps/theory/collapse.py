@@ -44,8 +44,8 @@ def label_probabilities(n: int, groups: int, p: float) -> np.ndarray:
     """float (n, t): P(Y_i = r)."""
     if not 0 < p < 1:
         raise ValueError(f"p: expected 0 < p < 1, got {p!r}")
-    own = groups_of(n, groups)[:, None] == np.arange(groups)
-    return np.where(own, p, (1 - p) / (groups - 1))
+    in_group = groups_of(n, groups)[:, None] == np.arange(groups)
+    return np.where(in_group, p, (1 - p) / (groups - 1))
 
 
 def collapsed(n: int, groups: int, separation: float) -> Scene:

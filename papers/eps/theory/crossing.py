@@ -38,12 +38,12 @@ def crossing(
     groups: int, p: float, loss: str, most: int = 1000, separation: float = 1.0, beta: float = 1.0
 ) -> int | None:
     """The least n from which f2 is the lower one for every n up to `most`; None if it is not at the last."""
-    found = None
+    least = None
     for n in range(most // (2 * groups) * 2 * groups, 0, -2 * groups):
         if advantage(n, groups, p, loss, separation, beta) <= 0:
             break
-        found = n
-    return found
+        least = n
+    return least
 
 
 def proven_for_triplet(groups: int, p: float) -> int:

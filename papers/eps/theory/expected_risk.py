@@ -121,10 +121,10 @@ def simulate(
         positive = same
         other = np.logical_and(off, ~same)
         if easy:
-            found = np.take_along_axis(same, neighbours, axis=1)
+            agrees = np.take_along_axis(same, neighbours, axis=1)
             positive = np.zeros_like(same)
-            first = np.take_along_axis(neighbours, found.argmax(axis=1)[:, None], axis=1)
-            np.put_along_axis(positive, first, found.any(axis=1, keepdims=True), axis=1)
+            first = np.take_along_axis(neighbours, agrees.argmax(axis=1)[:, None], axis=1)
+            np.put_along_axis(positive, first, agrees.any(axis=1, keepdims=True), axis=1)
         if beta is None:
             hinge = np.maximum(distances[:, :, None] - distances[:, None, :] + alpha, 0.0)
             kept = positive[:, :, None] * other[:, None, :]

@@ -40,8 +40,8 @@ def blocks(n: int, groups: int, p: float, mode: int) -> Blocks:
     size = n // groups
     if n % groups or not 1 <= mode <= size:
         raise ValueError(f"expected a multiple of {groups} samples and modes of 1 to {size}, got {n} and {mode}")
-    own = (np.arange(n) // size)[:, None] == np.arange(groups)
-    labels = np.where(own, p, (1 - p) / (groups - 1))
+    in_group = (np.arange(n) // size)[:, None] == np.arange(groups)
+    labels = np.where(in_group, p, (1 - p) / (groups - 1))
     positive = expected_risk.positive_weights(labels, 0, np.arange(1, n), easy=True)
     negative = 1 - labels[1:]
     place = np.arange(n - 1)

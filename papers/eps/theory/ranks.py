@@ -1,17 +1,17 @@
 """Easy positives: what the expected loss asks of a neighbour at a given place in an anchor's order (claims 3 and 4).
 
 Levi et al., appendix B, for two groups: a sample has its group's label with probability p, q = 1 - p. Of the neighbours
-nearer than the one in question, `own` are of the anchor's group and `other` are not.
+nearer than the one in question, `group` are of the anchor's group and `other` are not.
 
 Margin: a neighbour that is the easy positive with probability P and a negative with probability N is best at D = beta -
 alpha if P > N, and at beta + alpha if P < N. Triplet: of two neighbours the farther one is best at alpha beyond the
 nearer one if "nearer is the positive, farther a negative" is likelier than the reverse.
 
-    P = p p q^own p^other + q q p^own q^other     (a neighbour of the own group)
+    P = p p q^group p^other + q q p^group q^other     (a neighbour of the anchor's group)
     N = 2 p q, or p p + q q for one of the other group
 
-P > N is only possible for the nearest sample of the own group: P <= 2 p q if own >= 1, and a sample of the other group
-has P <= 2 p q <= N.
+P > N is only possible for the nearest sample of the anchor's group: P <= 2 p q if group >= 1, and a sample of the
+other group has P <= 2 p q <= N.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def order_of(name: str, n: int, foreign: int = 0) -> np.ndarray:
 
     `foreign`: for `other group first`, how many of the other group come first, then all of the own; 0: all.
     """
-    own, other = np.arange(1, n // 2), np.arange(n // 2, n)
+    group, other = np.arange(1, n // 2), np.arange(n // 2, n)
     if name == ORDERS[0]:
-        return np.concatenate([own, other])
+        return np.concatenate([group, other])
     if name == ORDERS[1]:
-        return np.concatenate([np.stack([other[:-1], own], axis=1).ravel(), other[-1:]])
+        return np.concatenate([np.stack([other[:-1], group], axis=1).ravel(), other[-1:]])
     first = foreign or len(other)
-    return np.concatenate([other[:first], own, other[first:]])
+    return np.concatenate([other[:first], group, other[first:]])
 
 
 def margin_terms(order: np.ndarray, p: float) -> tuple[np.ndarray, np.ndarray]:
@@ -70,23 +70,23 @@ def proven_for_margin(p: float) -> int:
     return math.floor(1 + math.log(p * q / 2) / math.log(p))
 
 
-def triplet_terms(p: float, nearer: tuple[int, int, bool], between: tuple[int, int], own: bool) -> tuple[float, float]:
+def triplet_terms(p: float, nearer: tuple[int, int, bool], between: tuple[int, int], far: bool) -> tuple[float, float]:
     """P(the nearer is the easy positive, the farther a negative), and P(the farther is the positive, the nearer not).
 
     Parameters
     ----------
-    nearer : how many of the own and the other group come before the nearer neighbour, and whether it is of the own.
-    between : how many of the own and the other group come between the two.
-    own : whether the farther neighbour is of the own group.
+    nearer : how many of the anchor's and the other group come before the nearer neighbour, and if it is of the former.
+    between : how many of the anchor's and the other group come between the two.
+    far : whether the farther neighbour is of the anchor's group.
     """
-    before_own, before_other, near = nearer
+    before_group, before_other, near = nearer
     first = second = 0.0
-    for own_agrees in (p, 1 - p):  # the anchor has its group's label, or the other's; own group members agree with it
-        agrees = {True: own_agrees, False: 1 - own_agrees}
-        free = own_agrees * (1 - agrees[True]) ** before_own * (1 - agrees[False]) ** before_other
-        first += free * agrees[near] * (1 - agrees[own])
+    for chance in (p, 1 - p):  # the anchor has its group's label, or the other's; members of its group agree with it
+        agrees = {True: chance, False: 1 - chance}
+        free = chance * (1 - agrees[True]) ** before_group * (1 - agrees[False]) ** before_other
+        first += free * agrees[near] * (1 - agrees[far])
         inside = (1 - agrees[True]) ** between[0] * (1 - agrees[False]) ** between[1]
-        second += free * (1 - agrees[near]) * inside * agrees[own]
+        second += free * (1 - agrees[near]) * inside * agrees[far]
     return first, second
 
 
@@ -96,11 +96,11 @@ def pushed_beyond(p: float, place: int, most: int) -> int:
     For every j > M the neighbour at `place + j` is best at alpha beyond the one at `place`.
     """
     last = 0
-    for own in range(place):
+    for before_group in range(place):
         for near, far in product((True, False), repeat=2):
             for step in range(last + 1, most + 1):
                 for inside in {0, step - 1}:  # the second chance is convex in `inside`
-                    nearer = (own, place - 1 - own, near)
+                    nearer = (before_group, place - 1 - before_group, near)
                     first, second = triplet_terms(p, nearer, (inside, step - 1 - inside), far)
                     if second >= first * (1 - 1e-12):
                         last = max(last, step)

@@ -71,7 +71,7 @@ def _bias() -> Table:
 
 
 def _cost() -> Table:
-    rows = [found._asdict() | {"per pair": found.made / found.pairs} for found in costs()]
+    rows = [cost._asdict() | {"per pair": cost.made / cost.pairs} for cost in costs()]
     columns = (
         Column("batch", "Batch", "count"),
         Column("pairs", "Pairs", "count"),
@@ -88,16 +88,16 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.0), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     frame = pd.DataFrame(computed.rows())
-    loss, bias, found = "loss / p", "loss \N{MINUS SIGN} p", []
-    for (name, own), (colour, marker) in zip(frame.groupby("similarities", sort=False), LOOKS, strict=True):
-        found.append(Series(loss, str(name), own["R"], own["ratio"], f"{marker}-", color=colour))
-        found.append(Series(bias, str(name), own["step"], own["bias"], marker, color=colour))
-        found.append(Series(bias, f"{name}, line", own["step"], own["predicted"], color=colour, linewidth=1))
+    loss, bias, series = "loss / p", "loss \N{MINUS SIGN} p", []
+    for (name, rows), (colour, marker) in zip(frame.groupby("similarities", sort=False), LOOKS, strict=True):
+        series.append(Series(loss, str(name), rows["R"], rows["ratio"], f"{marker}-", color=colour))
+        series.append(Series(bias, str(name), rows["step"], rows["bias"], marker, color=colour))
+        series.append(Series(bias, f"{name}, line", rows["step"], rows["predicted"], color=colour, linewidth=1))
     exact = np.concatenate(reverse_order.differences(computed.small(), 21))
     for name, colour, marker in (("printed", figures.VERMILION, "x"), ("corrected", figures.BLUE, "o")):
         gradient = np.concatenate(reverse_order.gradient(computed.small(), 21, name == "printed"))
-        found.append(Series("dL/ds", name, exact, gradient, marker, color=colour, markersize=4))
-    points = draw((left, middle, right), found)
+        series.append(Series("dL/ds", name, exact, gradient, marker, color=colour, markersize=4))
+    points = draw((left, middle, right), series)
     left.axhline(1, color=figures.MUTED, linewidth=0.8)
     left.set_xscale("log")
     left.set_xticks([11, 51, 201, 1001], ["11", "51", "201", "1001"])

@@ -33,9 +33,9 @@ def shares(s: np.ndarray, bins: int) -> np.ndarray:
     """How each similarity (n,) is shared among the nodes: (n, bins), rows sum to 1."""
     place = (np.clip(s, -1, 1) + 1) * (bins - 1) / 2
     below = np.minimum(np.floor(place).astype(np.int64), bins - 2)
-    found, rows = np.zeros((len(s), bins)), np.arange(len(s))
-    found[rows, below], found[rows, below + 1] = 1 - (place - below), place - below
-    return found
+    histogram, rows = np.zeros((len(s), bins)), np.arange(len(s))
+    histogram[rows, below], histogram[rows, below + 1] = 1 - (place - below), place - below
+    return histogram
 
 
 def histogram(s: np.ndarray, bins: int, printed: bool = False) -> np.ndarray:
@@ -58,7 +58,7 @@ def exact(s: Similarities) -> float:
     return float((below + upto).mean() / 2 / len(ordered))
 
 
-def over_quadruplets(s: Similarities, bins: int) -> float:
+def quadruplet_mean(s: Similarities, bins: int) -> float:
     """The mean of the kernel over every quadruplet, one by one: O(P Q) terms."""
     positive, negative = shares(s.positive, bins).cumsum(axis=1), shares(s.negative, bins)
     return float(np.mean([[float(n @ p) for p in positive] for n in negative]))
@@ -79,12 +79,12 @@ def slopes(s: Similarities, bins: int, printed: bool = False) -> tuple[np.ndarra
 
 def gradient(s: Similarities, bins: int, printed: bool = False) -> Similarities:
     """dL/ds of every pair, by equations 4 and 5; at a node, the slope towards the node above."""
-    found = []
+    gradients = []
     for values, slope in zip(s, slopes(s, bins, printed), strict=True):
         place = (values + 1) * (bins - 1) / 2
         below = np.minimum(np.floor(place).astype(np.int64), bins - 2)
-        found.append(np.diff(slope)[below] * (bins - 1) / 2 / len(values))
-    return Similarities(*found)
+        gradients.append(np.diff(slope)[below] * (bins - 1) / 2 / len(values))
+    return Similarities(*gradients)
 
 
 def density(s: Similarities, width: float = 0.02) -> float:
@@ -104,7 +104,7 @@ def one_sided(s: Similarities, bins: int, step: float = 1e-6) -> tuple[float, fl
 
 def differences(s: Similarities, bins: int, step: float = 1e-6) -> Similarities:
     """dL/ds of every pair by central differences of the loss."""
-    found = []
+    slopes = []
     for which, values in enumerate(s):
         slope = np.empty(len(values))
         for i in range(len(values)):
@@ -114,5 +114,5 @@ def differences(s: Similarities, bins: int, step: float = 1e-6) -> Similarities:
                 moved[i] += sign * step
                 pair.append(loss(s._replace(**{s._fields[which]: moved}), bins))
             slope[i] = (pair[0] - pair[1]) / (2 * step)
-        found.append(slope)
-    return Similarities(*found)
+        slopes.append(slope)
+    return Similarities(*slopes)

@@ -32,15 +32,15 @@ def similarities() -> dict[str, Similarities]:
 
 @cache
 def rows() -> tuple[dict[str, object], ...]:
-    found = []
+    rows = []
     for name, s in similarities().items():
         exact, density = reverse_order.exact(s), reverse_order.density(s)
         for bins in BINS:
             step, loss = 2 / (bins - 1), reverse_order.loss(s, bins)
             row = {"similarities": name, "R": bins, "step": step, "exact": exact, "loss": loss, "bias": loss - exact}
             row |= {"predicted": step / 2 * density, "ratio": loss / exact}
-            found.append(row | {"margin": reverse_order.with_margin(s, step / 2)})
-    return tuple(found)
+            rows.append(row | {"margin": reverse_order.with_margin(s, step / 2)})
+    return tuple(rows)
 
 
 def estimate() -> TheoryVerdict:
@@ -70,16 +70,16 @@ def small() -> Similarities:
 
 
 def quadruplets() -> TheoryVerdict:
-    errors = [abs(reverse_order.loss(small(), b) - reverse_order.over_quadruplets(small(), b)) for b in CHECKED]
-    found = costs()
-    exponent = float(np.log(found[-1].made / found[0].made) / np.log(found[-1].pairs / found[0].pairs))
+    errors = [abs(reverse_order.loss(small(), b) - reverse_order.quadruplet_mean(small(), b)) for b in CHECKED]
+    first, *_, last = costs()
+    exponent = float(np.log(last.made / first.made) / np.log(last.pairs / first.pairs))
     verdict: Word = "confirmed" if max(errors) < 1e-12 and exponent < 1.1 else "refuted"
     finding = (
         f"The loss equals the mean of a kernel over all {len(small().positive) * len(small().negative):,} "
         f"quadruplets of two sets, computed one by one, within {max(errors):.0e} (R = {', '.join(map(str, CHECKED))}). "
-        f"From a batch of {found[0].batch} to one of {found[-1].batch}, its work grows as (number of pairs)^"
-        f"{exponent:.2f}, to {found[-1].made / found[-1].pairs:.0f} elements per pair, while the quadruplets grow to "
-        f"{found[-1].quadruplets / 1e6:.0f} million. Quadruplets without a common sample count too."
+        f"From a batch of {first.batch} to one of {last.batch}, its work grows as (number of pairs)^{exponent:.2f}, "
+        f"to {last.made / last.pairs:.0f} elements per pair, while the quadruplets grow to "
+        f"{last.quadruplets / 1e6:.0f} million. Quadruplets without a common sample count too."
     )
     return TheoryVerdict("histogram-all-quadruplets", verdict, finding)
 
@@ -89,9 +89,9 @@ def _errors(printed: bool) -> float:
     """The largest error of a derivative over the largest derivative, over both kinds of pairs."""
     worst = []
     for bins in CHECKED:
-        found = reverse_order.gradient(small(), bins, printed)
+        gradient = reverse_order.gradient(small(), bins, printed)
         exact = reverse_order.differences(small(), bins)
-        worst += [float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(found, exact, strict=True)]
+        worst += [float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(gradient, exact, strict=True)]
     return max(worst)
 
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Circle
 
 from dml.report import figures
 from dml.report.figures import Series, draw
-from papers.loop.theory.own_class import Counterexample
+from papers.loop.theory.class_membership import Counterexample
 
 TITLES = ("equal eigenvalues, flat", "rotations of one law, sphere", "cap beyond a half sphere")
 

@@ -40,16 +40,16 @@ def _objective(axes: Axes, box: Box) -> pd.DataFrame:
         axes.contourf(alpha, beta, value, levels=[value.min() - 1, level], colors=[figures.BLUE], alpha=0.09)
     alpha0, beta0 = float(box.alpha0[0]), float(box.beta0[0])
     around, title = ([0, alpha0, alpha0, 0, 0], [0, 0, beta0, beta0, 0]), "interior solutions of one pair of arcs"
-    found = [Series(title, "the box", *around, color=figures.INK, linewidth=1.2)]
+    series = [Series(title, "the box", *around, color=figures.INK, linewidth=1.2)]
     axes.text(alpha0 - 0.06, 0.08, "the box", ha="right", color=figures.INK, fontsize=8.5)
     roots = [[float(np.arctan(root[0])) % np.pi for root in pair] for pair in tangents(box)]
     for i, j in product(range(2), range(2)):
         colour, marker = (figures.GREEN, "o") if i == j else (figures.VERMILION, "X")
         text, place = (SIGNS[i] + SIGNS[j]).replace("-", "\N{MINUS SIGN}"), (roots[0][i], roots[1][j])
         look = {"color": colour, "markersize": 8, "markeredgecolor": figures.PAPER}
-        found.append(Series(title, SIGNS[i] + SIGNS[j], *place, marker, **look))
+        series.append(Series(title, SIGNS[i] + SIGNS[j], *place, marker, **look))
         axes.annotate(text, place, (8, 5), textcoords="offset points", color=colour, weight="bold")
-    frame = draw((axes,), found)
+    frame = draw((axes,), series)
     axes.set_xlim(0, np.pi)
     axes.set_ylim(0, np.pi)
     axes.set_xticks([0, np.pi / 2, np.pi], ["0", "90°", "180°"])
@@ -61,14 +61,14 @@ def _objective(axes: Axes, box: Box) -> pd.DataFrame:
 
 
 def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> pd.DataFrame:
-    found, title = [], "random arcs, signs as printed"
+    series, title = [], "random arcs, signs as printed"
     places = np.arange(len(dimensions))
     for shift, key, label, colour in (
         (-0.19, "none", "no valid case", figures.VERMILION),
         (0.19, "wrong", "wrong distance", figures.PURPLE),
     ):
         shares = [getattr(each, key) for each in printed]
-        found.append(pd.DataFrame({"panel": title, "series": label, "x": dimensions, "y": shares}))
+        series.append(pd.DataFrame({"panel": title, "series": label, "x": dimensions, "y": shares}))
         axes.bar(places + shift, shares, 0.36, color=colour, label=label)
         for place, share in zip(places, shares, strict=True):
             axes.text(place + shift, share, f"{share:.1%}", ha="center", va="bottom", fontsize=8, color=figures.INK)
@@ -78,4 +78,4 @@ def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> 
     axes.margins(y=0.2)
     axes.legend(frameon=False, loc="upper right", ncols=2)
     axes.set_title(title)
-    return pd.concat(found)
+    return pd.concat(series)

@@ -27,10 +27,10 @@ def figure() -> tuple[Figure, pd.DataFrame]:
     nearest = int(np.argmin([pair_steps.distance(before, p)[0] for p in points]))
     drawn = Figure(figsize=(8.2, 5.4), layout="constrained")
     names = ["{}: x {}, y {}".format(case, *pair_steps.CHOICES[case]) for case in range(9)]
-    panels, found = list(drawn.subplots(2, 5).flat), list[Series]()
+    panels, series = list(drawn.subplots(2, 5).flat), list[Series]()
     for case, (axes, chosen) in enumerate(zip(panels, (*points, pair_steps.closest(before)), strict=True)):
         after = pair_steps.step(before, chosen, "plain", SIZE)
-        found += _series((*names, "closest points")[case], before, after, chosen)
+        series += _series((*names, "closest points")[case], before, after, chosen)
         for name, place in zip(NAMES, PLACES, strict=True):
             axes.annotate(name, place, (-4, 7), textcoords="offset points", fontsize=8, color=figures.MUTED)
         framed = case in (nearest, 9)
@@ -44,7 +44,7 @@ def figure() -> tuple[Figure, pd.DataFrame]:
         axes.spines[:].set_visible(True)
         axes.spines[:].set_color(figures.GREEN if framed else figures.GRID)
         axes.spines[:].set_linewidth(2.2 if framed else 0.8)
-    return drawn, draw(panels, found, fontsize=8.5)
+    return drawn, draw(panels, series, fontsize=8.5)
 
 
 def _series(panel: str, before: Arcs, after: Arcs, points: pair_steps.Points) -> Iterator[Series]:

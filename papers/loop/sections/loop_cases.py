@@ -29,24 +29,24 @@ EXACT = 1e-9
 
 
 @cache
-def arcs_found() -> dict[str, Agreement]:
+def arc_agreements() -> dict[str, Agreement]:
     rng = np.random.default_rng(0)
-    found = {
+    agreements = {
         f"random, {size} dimensions": arc_search.compare(random_arcs.uniform(rng, ARCS, size)) for size in DIMENSIONS
     }
     kinds = random_arcs.nearly_degenerate(rng, DEGENERATE, 3)
-    return found | {kind: arc_search.compare(arcs) for kind, arcs in kinds.items()}
+    return agreements | {kind: arc_search.compare(arcs) for kind, arcs in kinds.items()}
 
 
 def nine_cases() -> TheoryVerdict:
-    found = arcs_found()
-    random = [found[f"random, {size} dimensions"] for size in DIMENSIONS]
-    pairs = sum(agreement.pairs for agreement in found.values())
-    worst = max(max(a.above, a.below, a.attained) for a in found.values())
+    kinds = arc_agreements()
+    random = [kinds[f"random, {size} dimensions"] for size in DIMENSIONS]
+    pairs = sum(agreement.pairs for agreement in kinds.values())
+    worst = max(max(a.above, a.below, a.attained) for a in kinds.values())
     least = min(int(agreement.hits.min()) for agreement in random)
     verdict: Word = "confirmed" if worst < CLOSE and least > 0 else "refuted" if worst > 1e-3 else "undecided"
     finding = (
-        f"On {pairs:,} pairs of arcs, {len(found) - len(random)} kinds of degenerate ones included, the best case and "
+        f"On {pairs:,} pairs of arcs, {len(kinds) - len(random)} kinds of degenerate ones included, the best case and "
         f"the search differ by at most {worst:.0e} in half the squared distance. Each case has the minimum for at "
         f"least {least} of the {ARCS} random pairs in each of {', '.join(map(str, DIMENSIONS))} dimensions."
     )
@@ -89,21 +89,22 @@ def case_zero() -> TheoryVerdict:
 
 
 @cache
-def lines_found() -> dict[str, tuple[int, float]]:
+def segment_differences() -> dict[str, tuple[int, float]]:
     """How many pairs of segments, and the largest difference of the nine cases' distance from the search."""
     rng = np.random.default_rng(0)
     kinds = {f"random, {size} dimensions": segments.random(rng, ARCS, size) for size in (1, 2, 3, 16)}
     kinds |= segments.degenerate(rng, DEGENERATE, 3)
-    found = {}
+    differences = {}
     for kind, ends in kinds.items():
         distance, _ = segments.nine_cases(ends)
         # Squared, because near a distance of 0 the root of a rounding error is 1e-8.
-        found[kind] = len(distance), float(np.abs(distance**2 - segments.searched(ends) ** 2).max())
-    return found
+        differences[kind] = len(distance), float(np.abs(distance**2 - segments.searched(ends) ** 2).max())
+    return differences
 
 
 def straight() -> TheoryVerdict:
-    pairs, worst = sum(n for n, _ in lines_found().values()), max(error for _, error in lines_found().values())
+    counts, differences = zip(*segment_differences().values(), strict=True)
+    pairs, worst = sum(counts), max(differences)
     verdict: Word = "confirmed" if worst < CLOSE else "refuted" if worst > 1e-3 else "undecided"
     finding = (
         f"On {pairs:,} pairs of segments, parallel ones and points included, the squared distance of the best case and "
@@ -167,10 +168,10 @@ def _signs() -> Table:
 
 def _agreement() -> Table:
     rows = []
-    for kind, found in arcs_found().items():
-        hits = {"interior": found.hits[0], "edge": found.hits[1:5].sum(), "corner": found.hits[5:].sum()}
-        shares = {key: float(count / found.pairs) for key, count in hits.items()}
-        rows.append({"kind": kind, "pairs": found.pairs, "difference": max(found.above, found.below)} | shares)
+    for kind, a in arc_agreements().items():
+        hits = {"interior": a.hits[0], "edge": a.hits[1:5].sum(), "corner": a.hits[5:].sum()}
+        shares = {key: float(count / a.pairs) for key, count in hits.items()}
+        rows.append({"kind": kind, "pairs": a.pairs, "difference": max(a.above, a.below)} | shares)
     columns = (
         Column("kind", "Arcs", "name"),
         Column("pairs", "Pairs", "count"),
@@ -186,7 +187,9 @@ def _agreement() -> Table:
 
 
 def _segments() -> Table:
-    rows = [{"kind": kind, "pairs": pairs, "difference": error} for kind, (pairs, error) in lines_found().items()]
+    rows = [
+        {"kind": kind, "pairs": pairs, "difference": error} for kind, (pairs, error) in segment_differences().items()
+    ]
     columns = (
         Column("kind", "Segments", "name"),
         Column("pairs", "Pairs", "count"),

@@ -65,16 +65,16 @@ def _tight_angle() -> float:
 def _table() -> Table:
     rows = []
     for spread, name in ((None, "random"), (TIGHT, "within classes")):
-        for size, found in zip(DIMENSIONS, _dimensions(spread), strict=True):
+        for size, gains in zip(DIMENSIONS, _dimensions(spread), strict=True):
             row: dict[str, Any] = {
                 "arcs": name,
                 "D": size,
-                "angle": found.within,
-                "mean": found.mean,
-                "relative": found.relative,
+                "angle": gains.within,
+                "mean": gains.mean,
+                "relative": gains.relative,
             }
-            row |= {"mean low": found.mean - 1.96 * found.error, "mean high": found.mean + 1.96 * found.error}
-            rows.append(row | {"median": found.median, "interior": found.interior, "corners": found.corners})
+            row |= {"mean low": gains.mean - 1.96 * gains.error, "mean high": gains.mean + 1.96 * gains.error}
+            rows.append(row | {"median": gains.median, "interior": gains.interior, "corners": gains.corners})
     for row in rows:
         row |= {key: round(row[key], 3) for key in ("interior", "corners")} | {"relative": round(row["relative"], 4)}
         row["angle"] = round(row["angle"], 1)
@@ -99,17 +99,17 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     sizes = np.array(DIMENSIONS)
     near, dashed = 0.07 / np.sqrt(sizes[1:]), {"color": figures.CONTEXT, "linewidth": 1.2}
     gain, share = "gain over the nearest ends", "share of the distance of the nearest ends"
-    found = [Series(gain, "0.07 / sqrt(dimension)", sizes[1:], near, "--", **dashed)]
+    series = [Series(gain, "0.07 / sqrt(dimension)", sizes[1:], near, "--", **dashed)]
     for spread, name, colour, look in (
         (None, "random", figures.BLUE, "o-"),
         (TIGHT, "within classes", figures.GREEN, "s-"),
     ):
-        found.append(Series(gain, name, sizes, [g.mean for g in _dimensions(spread)], look, color=colour))
+        series.append(Series(gain, name, sizes, [g.mean for g in _dimensions(spread)], look, color=colour))
     for size, colour in LINES:
-        own = _tightness(size)
-        relative = [g.relative for g in own]
-        found.append(Series(share, f"{size}-d", [g.within for g in own], relative, "o-", color=colour))
-    frame = draw((left, right), found)
+        gains = _tightness(size)
+        relative = [g.relative for g in gains]
+        series.append(Series(share, f"{size}-d", [g.within for g in gains], relative, "o-", color=colour))
+    frame = draw((left, right), series)
     left.set_xscale("log", base=2)
     left.set_yscale("log")
     left.set_xticks([2, 8, 32, 128, 512], ["2", "8", "32", "128", "512"])

@@ -19,7 +19,7 @@ MOST = 2.1  # exponent of a square, with what rounding a fit may add
 
 def memory() -> TheoryVerdict:
     """Section 3.4, equation of C, and section 4.3."""
-    counted = all(found == batch * (batch - n) // 8 for (batch, n), found in combinations().items())
+    counted = all(pairs == batch * (batch - n) // 8 for (batch, n), pairs in combinations().items())
     exponents = {
         name: _exponent(name, points) for name, points in (("none", 0), ("loop", 0), ("embedding_expansion", 16))
     }
@@ -43,8 +43,8 @@ def memory() -> TheoryVerdict:
 
 def _exponent(synthesis: str, points: int) -> float:
     """Of the elements made against the batch size, between the two largest batches."""
-    found = sorted((c.batch, c.made) for c in costs() if (c.synthesis, c.points) == (synthesis, points))
-    (small, few), (large, many) = found[-2:]
+    elements = sorted((c.batch, c.made) for c in costs() if (c.synthesis, c.points) == (synthesis, points))
+    (small, few), (large, many) = elements[-2:]
     return float(np.log(many / few) / np.log(large / small))
 
 

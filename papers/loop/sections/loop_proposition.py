@@ -12,9 +12,9 @@ import pandas as pd
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.loop.figures import class_regions
-from papers.loop.theory import own_class, own_class_shares
-from papers.loop.theory.own_class import Counterexample
-from papers.loop.theory.own_class_shares import Share
+from papers.loop.theory import class_membership, leaving_shares
+from papers.loop.theory.class_membership import Counterexample
+from papers.loop.theory.leaving_shares import Share
 from papers.verdict_statements import stated
 
 Word = Literal["confirmed", "refuted", "undecided"]
@@ -53,12 +53,16 @@ class LoopProposition:
 
 
 def _examples() -> tuple[Counterexample, Counterexample, Counterexample]:
-    return own_class.flat_counterexample(), own_class.sphere_counterexample(), own_class.cap_counterexample()
+    return (
+        class_membership.flat_counterexample(),
+        class_membership.sphere_counterexample(),
+        class_membership.cap_counterexample(),
+    )
 
 
 @cache
 def _shares() -> list[Share]:
-    return own_class_shares.shares(DIMENSION)
+    return leaving_shares.shares(DIMENSION)
 
 
 def _verdict() -> TheoryVerdict:
@@ -68,12 +72,12 @@ def _verdict() -> TheoryVerdict:
     verdict: Word = (
         "refuted" if any(broken) else "confirmed" if not any(share.leaving for share in _shares()) else "undecided"
     )
-    found = {(share.laws, share.samples): share.leaving for share in _shares()}
+    leaving = {(share.laws, share.samples): share.leaving for share in _shares()}
     finding = (
         f"For N((0, 0), diag(9, 1)) and N((0, 2), diag(1, 9)), the log ratio of the densities is {flat[0]:.2f} at (-4, "
         f"1.5), {flat[1]:.2f} at (4, 1.5) and {flat[2]:.2f} at their middle. For two rotations of one law on the "
         f"sphere it is {sphere[0]:.2f}, {sphere[1]:.2f} and {sphere[2]:.2f}. Of random pairs of own-side samples, "
-        f"{found['equal eigenvalues', 'own side']:.1%} leave their class with equal eigenvalues, and "
+        f"{leaving['equal eigenvalues', 'own side']:.1%} leave their class with equal eigenvalues, and "
         f"{max(promised):.1%} under the corrected conditions."
     )
     corrected = (

@@ -29,11 +29,11 @@ EXACT, OFF = 1e-5, 0.1  # errors of a gradient, relative to the largest derivati
 @cache
 def rows(form: Form) -> dict[tuple[str, int], list[Row]]:
     rng = np.random.default_rng(0)
-    found = {}
+    by_arcs = {}
     for size in DIMENSIONS:
-        found["random", size] = pair_choices.compare(random_arcs.uniform(rng, ARCS, size), form)
-        found["within classes", size] = pair_choices.compare(random_arcs.of_classes(rng, ARCS, size, SPREAD), form)
-    return found
+        by_arcs["random", size] = pair_choices.compare(random_arcs.uniform(rng, ARCS, size), form)
+        by_arcs["within classes", size] = pair_choices.compare(random_arcs.of_classes(rng, ARCS, size, SPREAD), form)
+    return by_arcs
 
 
 def closest_pair() -> TheoryVerdict:
@@ -46,7 +46,7 @@ def closest_pair() -> TheoryVerdict:
         f"{_range(failing)} of the pairs of arcs (random arcs and arcs within classes, {_sizes()} dimensions, plain "
         f"and printed gradients), and the two middles for {_range([1 - row.good for row in middle])}. At the closest "
         f"points of the arcs, which LoOp uses, they hold for {_range([row.good for row in loop])}; for "
-        f"{_range([found[1].better for found in rows('plain').values()])} of the pairs another choice meets them too "
+        f"{_range([rules[1].better for rules in rows('plain').values()])} of the pairs another choice meets them too "
         "and separates the arcs faster (plain gradients)."
     )
     corrected = (
@@ -61,17 +61,17 @@ def closest_pair() -> TheoryVerdict:
 @cache
 def agreements() -> dict[tuple[str, str], Agreement]:
     """By formula and loss, the worst over the dimensions."""
-    found: dict[tuple[str, str], Agreement] = {}
+    worst: dict[tuple[str, str], Agreement] = {}
     for size in GRADIENT_DIMENSIONS:
         for agreement in loop_gradients.compare(size):
             key = agreement.formula, agreement.loss
-            found[key] = max(found.get(key, agreement), agreement, key=lambda a: a.largest)
-    return found
+            worst[key] = max(worst.get(key, agreement), agreement, key=lambda a: a.largest)
+    return worst
 
 
 def printed_gradients() -> TheoryVerdict:
-    found = agreements()
-    of_loss, of_squares, right = (found[k] for k in (("squared", "plain"), ("squared", "squared"), ("plain", "plain")))
+    worst = agreements()
+    of_loss, of_squares, right = (worst[k] for k in (("squared", "plain"), ("squared", "squared"), ("plain", "plain")))
     verdict: Word = "refuted" if of_loss.largest > OFF else "confirmed" if of_loss.largest < EXACT else "undecided"
     finding = (
         f"Against central differences, the printed gradients are off by {of_loss.median:.0%} (median) for the loss of "
@@ -142,7 +142,7 @@ class LoopSteps:
 
 
 def _choices(form: Form) -> Table:
-    choices = [{"arcs": kind, "D": size} | row._asdict() for (kind, size), found in rows(form).items() for row in found]
+    choices = [{"arcs": kind, "D": size} | row._asdict() for (kind, size), rules in rows(form).items() for row in rules]
     note = "share of pairs of arcs for which "
     columns = (
         Column("arcs", "Arcs", "name"),

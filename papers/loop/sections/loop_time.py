@@ -21,8 +21,8 @@ LITTLE = 0.1  # of a training step
 @cache
 def times() -> pd.DataFrame:
     """Columns measured (`loss` or `step`), batch, plain and loop (milliseconds of CPU time), and added (a share)."""
-    found = pd.read_csv(FILE)
-    return found.assign(added=found["loop"] / found["plain"] - 1)
+    table = pd.read_csv(FILE)
+    return table.assign(added=table["loop"] / table["plain"] - 1)
 
 
 def time() -> TheoryVerdict:

@@ -46,13 +46,13 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     runs = loop_toy.runs()
     figure = Figure(figsize=(8.2, 2.7), layout="constrained")
     *maps, scores = figure.subplots(1, 4, width_ratios=(1, 1, 1, 0.9))
-    found = [series for arm in ARMS[1:] for run in runs if (run.arm, run.seed) == (arm, 0) for series in _map(run)]
+    series = [dots for arm in ARMS[1:] for run in runs if (run.arm, run.seed) == (arm, 0) for dots in _map(run)]
     for place, arm in enumerate(ARMS):
-        own = [100 * run.seen for run in runs if run.arm == arm]
+        seen = [100 * run.seen for run in runs if run.arm == arm]
         bar, ends = f"{arm}, mean", [place - 0.3, place + 0.3]
-        found.append(Series("R-precision, %", arm, [place] * len(own), own, "o", color=COLOURS[arm], alpha=0.7))
-        found.append(Series("R-precision, %", bar, ends, [np.mean(own)] * 2, color=COLOURS[arm]))
-    frame = draw((*maps, scores), found)
+        series.append(Series("R-precision, %", arm, [place] * len(seen), seen, "o", color=COLOURS[arm], alpha=0.7))
+        series.append(Series("R-precision, %", bar, ends, [np.mean(seen)] * 2, color=COLOURS[arm]))
+    frame = draw((*maps, scores), series)
     for axes in maps:
         axes.set_xlim(-np.pi, np.pi)
         axes.set_ylim(-1, 1)
@@ -69,9 +69,9 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
 def _map(run: Run) -> Iterator[Series]:
     x, y, z = run.embeddings.T
     for label, (colour, marker) in zip(np.unique(run.labels), figures.LOOKS, strict=False):
-        own = run.labels == label
+        members = run.labels == label
         look = {"color": colour, "markersize": 3, "alpha": 0.75}
-        yield Series(run.arm, f"class {label}", np.arctan2(y, x)[own], z[own], marker, **look)
+        yield Series(run.arm, f"class {label}", np.arctan2(y, x)[members], z[members], marker, **look)
 
 
 def _table() -> Table:
@@ -85,9 +85,8 @@ def _table() -> Table:
             row[key] = factor * float(by_arm.loc[arm, key].mean())
         for key in ("seen", "unseen"):
             if arm not in ("LoOp", "untrained"):
-                differences = 100 * (by_arm.loc["LoOp", key] - by_arm.loc[arm, key]).to_numpy()
-                found = summary(differences)
-                row |= {f"loop {key}": found.mean, f"loop {key} low": found.low, f"loop {key} high": found.high}
+                gain = summary(100 * (by_arm.loc["LoOp", key] - by_arm.loc[arm, key]).to_numpy())
+                row |= {f"loop {key}": gain.mean, f"loop {key} low": gain.low, f"loop {key} high": gain.high}
         rows.append(row)
     note = "points of R-precision by which LoOp is above this row, with the 95% interval over seeds"
     columns = (

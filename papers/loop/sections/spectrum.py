@@ -57,18 +57,18 @@ def spectrum(points: np.ndarray, labels: np.ndarray) -> Eigenvalues | None:
     Of more than `CLASSES` classes of at least `LEAST` points, random ones are taken.
     """
     draw = np.random.default_rng(0)
-    known, sizes = np.unique(labels, return_counts=True)
-    chosen = np.sort(draw.permutation(known[sizes >= LEAST])[:CLASSES])
+    classes, sizes = np.unique(labels, return_counts=True)
+    chosen = np.sort(draw.permutation(classes[sizes >= LEAST])[:CLASSES])
     if len(chosen) < 2:
         return None
     members = [points[labels == label].astype(np.float64) for label in chosen]
-    found = [eigenvalues(own[None])[0] for own in members]
-    counts = np.array([len(own) for own in members])
+    values = [eigenvalues(points_of_class[None])[0] for points_of_class in members]
+    counts = np.array([len(points_of_class) for points_of_class in members])
     width = min(DIMENSIONS, points.shape[1])
 
-    scales = _fitted(_pooled(members), found, counts, draw)
+    scales = _fitted(_pooled(members), values, counts, draw)
     null = np.stack([_padded(_drawn(scales, counts, draw), width) for _ in range(REPEATS)])
-    return Eigenvalues(_padded(found, width), counts, null)
+    return Eigenvalues(_padded(values, width), counts, null)
 
 
 def eigenvalues(samples: np.ndarray) -> np.ndarray:
@@ -86,10 +86,10 @@ def variation(values: np.ndarray) -> np.ndarray:
     return np.divide(values.std(axis=-2, ddof=1), mean, out=np.full(mean.shape, np.nan), where=mean > 0)
 
 
-def _fitted(scales: np.ndarray, found: list[np.ndarray], counts: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def _fitted(scales: np.ndarray, values: list[np.ndarray], counts: np.ndarray, draw: np.random.Generator) -> np.ndarray:
     """Eigenvalues (D,) of a Gaussian whose samples have the mean eigenvalues of the classes."""
     width = len(scales)
-    wanted = _padded(found, width).mean(axis=0)
+    wanted = _padded(values, width).mean(axis=0)
     seen = min(width, int(counts.max()) - 1)  # a sample of n points has no more than n - 1
     for _ in range(ROUNDS):
         drawn = _padded(_drawn(scales, counts, draw), width).mean(axis=0)
@@ -104,28 +104,28 @@ def _fitted(scales: np.ndarray, found: list[np.ndarray], counts: np.ndarray, dra
 
 def _pooled(members: list[np.ndarray]) -> np.ndarray:
     """The eigenvalues (D,) of the mean covariance within classes, none of them 0."""
-    centred = np.concatenate([own - own.mean(axis=0) for own in members])
+    centred = np.concatenate([points - points.mean(axis=0) for points in members])
     values = np.linalg.eigvalsh(centred.T @ centred)[::-1] / max(1, len(centred) - len(members))
     return np.maximum(values, 1e-6 * max(float(values[0]), 1e-30))
 
 
 def _drawn(scales: np.ndarray, counts: np.ndarray, draw: np.random.Generator) -> list[np.ndarray]:
     """The eigenvalues of one sample for each class, in the order of the classes."""
-    found: list[np.ndarray] = [np.empty(0)] * len(counts)
+    by_class: list[np.ndarray] = [np.empty(0)] * len(counts)
     for size in np.unique(counts):
         places = np.flatnonzero(counts == size)
         for part in np.array_split(places, -(-len(places) * int(size) * len(scales) // 5_000_000)):
             samples = draw.standard_normal((len(part), size, len(scales))) * np.sqrt(scales)
             for place, values in zip(part, eigenvalues(samples), strict=True):
-                found[place] = values
-    return found
+                by_class[place] = values
+    return by_class
 
 
 def _padded(values: list[np.ndarray], width: int) -> np.ndarray:
     """(K, width), with zeros for the eigenvalues that a small class does not have."""
     padded = np.zeros((len(values), width))
-    for row, own in zip(padded, values, strict=True):
-        row[: min(width, len(own))] = own[:width]
+    for row, numbers in zip(padded, values, strict=True):
+        row[: min(width, len(numbers))] = numbers[:width]
     return padded
 
 
@@ -163,13 +163,13 @@ def _rows(results: Results, name: str) -> Iterator[dict[str, Any]]:
         if made is None:
             continue
         for i in range(made.classes.shape[1]):
-            own, null = made.classes[:, i], made.null_variation[:, i]
+            classes, null = made.classes[:, i], made.null_variation[:, i]
             low, high = np.percentile(null, RANGE)
             yield identity(results, name) | {
                 "set": SETS.get(part, part),
                 "eigenvalue": i + 1,
-                "mean": float(own.mean()),
-                "std": float(own.std(ddof=1)),
+                "mean": float(classes.mean()),
+                "std": float(classes.std(ddof=1)),
                 "variation": float(made.variation[i]),
                 "null": float(null.mean()),
                 "null low": float(low),
@@ -193,8 +193,8 @@ def _spectrum(results: Results, name: str, key: str, part: str) -> Eigenvalues |
         classes, null = made.classes.astype(np.float32), made.null.astype(np.float16)
         return {"classes": classes, "sizes": made.sizes.astype(np.int32), "null": null}
 
-    found = results.figures.of("spectrum", key, part, compute)
-    return Eigenvalues(found["classes"], found["sizes"], found["null"].astype(np.float32)) if found else None
+    arrays = results.figures.of("spectrum", key, part, compute)
+    return Eigenvalues(arrays["classes"], arrays["sizes"], arrays["null"].astype(np.float32)) if arrays else None
 
 
 def _table(results: Results, frame: pd.DataFrame) -> Table:

@@ -49,10 +49,10 @@ def _zoomed(function: Function, place: list[np.ndarray], sides: list[np.ndarray]
             np.clip(p[:, None] + reach[:, None] * way, 0, side[:, None])
             for p, way, side in zip(place, ways, sides, strict=True)
         ]
-        found = function(*tried)
-        best = found.argmin(axis=1)
-        better = found[rows, best] < value
-        value = np.where(better, found[rows, best], value)
+        values = function(*tried)
+        best = values.argmin(axis=1)
+        better = values[rows, best] < value
+        value = np.where(better, values[rows, best], value)
         place = [np.where(better, new[rows, best], old) for new, old in zip(tried, place, strict=True)]
         reach = np.where(better & at_edge[best], reach, reach / 2)
     return value

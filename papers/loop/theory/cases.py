@@ -80,18 +80,18 @@ def _frame(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def least(box: Box) -> Least:
     """The best candidate within each box."""
-    found = Least(np.full_like(box.a, np.inf), np.zeros(len(box.a), dtype=np.int64), box.a * 0, box.a * 0)
+    best = Least(np.full_like(box.a, np.inf), np.zeros(len(box.a), dtype=np.int64), box.a * 0, box.a * 0)
     for case, alpha, beta in candidates(box):
         inside = (alpha >= 0) & (alpha <= box.alpha0) & (beta >= 0) & (beta <= box.beta0)
         value = np.where(inside, box.value(alpha, beta), np.inf)
-        better = value < found.value
-        found = Least(
-            np.where(better, value, found.value),
-            np.where(better, case, found.case),
-            np.where(better, alpha, found.alpha),
-            np.where(better, beta, found.beta),
+        better = value < best.value
+        best = Least(
+            np.where(better, value, best.value),
+            np.where(better, case, best.case),
+            np.where(better, alpha, best.alpha),
+            np.where(better, beta, best.beta),
         )
-    return found
+    return best
 
 
 def candidates(box: Box) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -111,11 +111,11 @@ def candidates(box: Box) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         yield 0, turned(left[:, 1, k], left[:, 0, k]), turned(right[:, k, 1], right[:, k, 0])
 
 
-def turned(over: np.ndarray, under: np.ndarray | float) -> np.ndarray:
+def turned(numerator: np.ndarray, denominator: np.ndarray | float) -> np.ndarray:
     """arctan(over / under), moved by pi where it is negative: in [0, pi)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.arctan(over / under)
-    return np.where(found < 0, found + np.pi, found)
+        angles = np.arctan(numerator / denominator)
+    return np.where(angles < 0, angles + np.pi, angles)
 
 
 def tangents(box: Box) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -34,15 +34,15 @@ class Gain(NamedTuple):
 def gain(arcs: Arcs) -> Gain:
     """The gain of LoOp over the hardest of the four distances between ends."""
     box = box_of(arcs)
-    found = least(box)
+    closest = least(box)
     nearest = nearest_ends(arcs)
-    gains = nearest - np.minimum(found.distance, nearest)
+    gains = nearest - np.minimum(closest.distance, nearest)
     return Gain(
         float(gains.mean()),
         float(gains.std() / np.sqrt(len(gains))),
         float(np.median(gains)),
         float(gains.mean() / nearest.mean()),
-        np.bincount(found.case, minlength=9) / len(gains),
+        np.bincount(closest.case, minlength=9) / len(gains),
         float(np.degrees((angle(arcs.x1, arcs.x2) + angle(arcs.y1, arcs.y2)).mean() / 2)),
     )
 

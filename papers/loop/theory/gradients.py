@@ -35,16 +35,16 @@ def compare(dimension: int, n: int = 2000, seed: int = 0) -> list[Agreement]:
     ahead, behind = (_moved(arcs, ways, sign * STEP) for sign in (1, -1))
     cases = [arc_cases.least(arc_cases.box_of(a)) for a in (behind, arcs, ahead)]
     smooth = (cases[0].case == cases[1].case) & (cases[1].case == cases[2].case) & (cases[1].distance > 0.05)
-    found = []
+    agreements = []
     for formula in ("squared", "plain"):
         slopes = pair_steps.gradients(arcs, pair_steps.closest(arcs), formula)
         ours = sum((slope * way).sum(1) for slope, way in zip(slopes, ways, strict=True))[smooth]
         for loss in ("squared", "plain"):
             difference = ((loss_of(ahead, loss) - loss_of(behind, loss)) / (2 * STEP))[smooth]
-            error = np.abs(ours - difference)
-            scale = np.abs(difference)
-            found.append(Agreement(formula, loss, float((error / scale.max()).max()), float(np.median(error / scale))))
-    return found
+            error, scale = np.abs(ours - difference), np.abs(difference)
+            largest, typical = float((error / scale.max()).max()), float(np.median(error / scale))
+            agreements.append(Agreement(formula, loss, largest, typical))
+    return agreements
 
 
 def loss_of(arcs: Arcs, form: Form) -> np.ndarray:

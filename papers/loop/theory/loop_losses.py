@@ -35,14 +35,14 @@ def _difference(per_class: int, synthesis: str, batches: int) -> Difference:
     for _ in range(batches):
         x = torch.randn(len(labels), 8, generator=g, dtype=torch.float64)
         order = torch.randperm(len(labels), generator=g)
-        found: list[float] = []
+        losses: list[float] = []
         slopes: list[torch.Tensor] = []
         for name in ("hphn_triplet", "lifted_hinge"):
             leaf = x[order].requires_grad_()
             value = build(name, margin=0.5, synthesis=synthesis)(leaf, labels[order])
-            found.append(float(value.detach()))
+            losses.append(float(value.detach()))
             slopes += torch.autograd.grad(value, leaf)
-        values.append(abs(found[0] - found[1]))
+        values.append(abs(losses[0] - losses[1]))
         gradients.append(float((slopes[0] - slopes[1]).abs().max()))
-        sizes.append(found[1])
+        sizes.append(losses[1])
     return Difference(per_class, synthesis, max(values), max(gradients), sum(sizes) / batches)

@@ -125,12 +125,12 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"one end": _one_end,
 
 def _centres(g: torch.Generator) -> Tensor:
     """Two centres for each class, (2 CLASSES, 2)."""
-    found: list[Tensor] = []
-    while len(found) < 2 * CLASSES:
+    centres: list[Tensor] = []
+    while len(centres) < 2 * CLASSES:
         tried = 2 * torch.rand(2, generator=g) - 1
-        if all((tried - old).norm() > GAP for old in found):
-            found.append(tried)
-    return torch.stack(found)
+        if all((tried - old).norm() > GAP for old in centres):
+            centres.append(tried)
+    return torch.stack(centres)
 
 
 def _plane(centres: Tensor, labels: Tensor, g: torch.Generator) -> Tensor:
@@ -154,16 +154,16 @@ def _r_precision(x: Tensor, labels: Tensor) -> float:
 
 def _points(x: Tensor, labels: Tensor, first: Tensor, second: Tensor) -> tuple[float, float]:
     """The share of LoOp's points near their own class (without the four ends), and LoOp's gain over the ends."""
-    x1, x2, own = x[first], x[second], labels[first]
-    found = geodesic.arcs(x1, x2, x1, x2)
-    cross = own[:, None] != own
-    gain = float((_four_ends(x1, x2) - found.distance)[cross].mean())
+    x1, x2, classes = x[first], x[second], labels[first]
+    arcs = geodesic.arcs(x1, x2, x1, x2)
+    cross = classes[:, None] != classes
+    gain = float((_four_ends(x1, x2) - arcs.distance)[cross].mean())
     full = torch.acos((x1 * x2).sum(1).clamp(-1, 1))[:, None]
     sine = full.sin().clamp(min=1e-6)
-    u1, u2 = (full - found.first).sin() / sine, found.first.sin() / sine
+    u1, u2 = (full - arcs.first).sin() / sine, arcs.first.sin() / sine
     p1 = normalize(u1[..., None] * x1[:, None] + u2[..., None] * x2[:, None], dim=2)[cross]
     i, j = cross.nonzero().T
     distances = torch.cdist(p1, x)
     for ends in (first[i], second[i], first[j], second[j]):
         distances[torch.arange(len(p1)), ends] = torch.inf
-    return float((labels[distances.argmin(1)] == own[i]).double().mean()), gain
+    return float((labels[distances.argmin(1)] == classes[i]).double().mean()), gain

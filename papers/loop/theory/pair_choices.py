@@ -41,12 +41,12 @@ def compare(arcs: Arcs, form: Form = "plain") -> list[Row]:
     loop = pair_steps.rates(arcs, pair_steps.closest(arcs), form)
     chosen = [of(distances.argmin(0)), loop, of(np.full(n, 0)), of(np.full(n, 5)), of(distances.argmax(0))]
     fastest = np.where(nine.good, nine.apart, -np.inf).max(0)
-    found = []
+    outcomes = []
     for rule, rate in zip(RULES, chosen, strict=True):
         better = np.isfinite(fastest) & (~rate.good | (fastest > rate.apart + ZERO))
         together, kept, apart = rate.together < 0, rate.kept <= ZERO, rate.apart > 0
-        found.append(Row(rule, *_shares(together, kept, apart, rate.good, better)))
-    return found
+        outcomes.append(Row(rule, *_shares(together, kept, apart, rate.good, better)))
+    return outcomes
 
 
 def _shares(*columns: np.ndarray) -> list[float]:

@@ -53,8 +53,8 @@ def choice(case: int, n: int) -> Points:
 def closest(arcs: Arcs) -> Points:
     """LoOp's points: the closest ones of each pair of arcs."""
     box = arc_cases.box_of(arcs)
-    found = arc_cases.least(box)
-    return Points(*weights(found.alpha, box.alpha0), *weights(found.beta, box.beta0))
+    best = arc_cases.least(box)
+    return Points(*weights(best.alpha, box.alpha0), *weights(best.beta, box.beta0))
 
 
 def distance(arcs: Arcs, points: Points) -> np.ndarray:

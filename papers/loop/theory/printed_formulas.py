@@ -58,9 +58,9 @@ def critical(box: Box) -> Critical:
 
 def compare(box: Box, pairing: Pairing) -> Printed:
     """The formulas against the least distance."""
-    exact, found = least(box).distance, distance(box, pairing)
-    none = np.isinf(found)
-    error = np.abs(np.where(none, exact, found) - exact)
+    exact, printed = least(box).distance, distance(box, pairing)
+    none = np.isinf(printed)
+    error = np.abs(np.where(none, exact, printed) - exact)
     return Printed(float(none.mean()), float((error > 1e-6).mean()), float(error.max()))
 
 
@@ -78,18 +78,18 @@ def _valid(box: Box, pairing: Pairing) -> list[tuple[np.ndarray, np.ndarray, np.
     a, b, c, d, alpha0, beta0 = box
     zero = np.zeros_like(a)
     alphas, betas = tangents(box)
-    found = []
+    solutions = []
     for k in (0, 1):
         alpha, beta = turned(alphas[k], 1.0), turned(betas[k if pairing == "equal" else 1 - k], 1.0)
-        found.append((alpha, beta, (alpha <= alpha0) & (beta <= beta0)))
+        solutions.append((alpha, beta, (alpha <= alpha0) & (beta <= beta0)))
     for alpha, sign in ((zero, 1), (alpha0, -1)):
         beta = turned(a * np.sin(alpha) + b * np.cos(alpha), c * np.sin(alpha) + d * np.cos(alpha))
-        found.append((alpha, beta, (beta <= beta0) & (sign * box.gradient(alpha, beta)[0] >= 0)))
+        solutions.append((alpha, beta, (beta <= beta0) & (sign * box.gradient(alpha, beta)[0] >= 0)))
     for beta, sign in ((zero, 1), (beta0, -1)):
         alpha = turned(a * np.sin(beta) + c * np.cos(beta), b * np.sin(beta) + d * np.cos(beta))
-        found.append((alpha, beta, (alpha <= alpha0) & (sign * box.gradient(alpha, beta)[1] >= 0)))
+        solutions.append((alpha, beta, (alpha <= alpha0) & (sign * box.gradient(alpha, beta)[1] >= 0)))
     for alpha, first in ((zero, 1), (alpha0, -1)):
         for beta, second in ((zero, 1), (beta0, -1)):
             by_alpha, by_beta = box.gradient(alpha, beta)
-            found.append((alpha, beta, (first * by_alpha >= 0) & (second * by_beta >= 0)))
-    return found
+            solutions.append((alpha, beta, (first * by_alpha >= 0) & (second * by_beta >= 0)))
+    return solutions

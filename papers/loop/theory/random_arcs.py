@@ -58,17 +58,17 @@ def nearly_degenerate(rng: np.random.Generator, n: int, dimension: int) -> dict[
     x1, x2, y1, y2 = uniform(rng, n, dimension)
     across = rng.standard_normal(x1.shape)
     tilt = unit(across - (across * x1).sum(1, keepdims=True) * x1)
-    found = {"x1 = x2": Arcs(x1, x1, y1, y2), "x1 = x2 and y1 = y2": Arcs(x1, x1, y1, y1)}
+    kinds = {"x1 = x2": Arcs(x1, x1, y1, y2), "x1 = x2 and y1 = y2": Arcs(x1, x1, y1, y1)}
     for gap in (1e-3, 1e-6, 1e-9):
-        found[f"x1 and x2 {gap:g} apart"] = Arcs(x1, unit(x1 + gap * tilt), y1, y2)
+        kinds[f"x1 and x2 {gap:g} apart"] = Arcs(x1, unit(x1 + gap * tilt), y1, y2)
     for gap in (1e-3, 1e-6):
-        found[f"x1 and x2 opposite within {gap:g}"] = Arcs(x1, unit(-x1 + gap * tilt), y1, y2)
-    found["a common end"] = Arcs(x1, x2, x1, y2)
-    found["the same arc"] = Arcs(x1, x2, x1, x2)
-    found["the same arc reversed"] = Arcs(x1, x2, x2, x1)
-    found["parallel arcs"] = _parallel(rng, n)
-    found["arcs in orthogonal planes"] = _orthogonal(rng, n)
-    return found
+        kinds[f"x1 and x2 opposite within {gap:g}"] = Arcs(x1, unit(-x1 + gap * tilt), y1, y2)
+    kinds["a common end"] = Arcs(x1, x2, x1, y2)
+    kinds["the same arc"] = Arcs(x1, x2, x1, x2)
+    kinds["the same arc reversed"] = Arcs(x1, x2, x2, x1)
+    kinds["parallel arcs"] = _parallel(rng, n)
+    kinds["arcs in orthogonal planes"] = _orthogonal(rng, n)
+    return kinds
 
 
 def _parallel(rng: np.random.Generator, n: int) -> Arcs:

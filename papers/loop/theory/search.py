@@ -45,15 +45,15 @@ class Agreement(NamedTuple):
 def compare(arcs: Arcs) -> Agreement:
     """Whether the nine cases contain the least distance. All differences are of f, half a squared distance."""
     box = box_of(arcs)
-    found, searched = nine_cases(box), least(arcs)
-    (u1, u2), (w1, w2) = weights(found.alpha, box.alpha0), weights(found.beta, box.beta0)
+    best, searched = nine_cases(box), least(arcs)
+    (u1, u2), (w1, w2) = weights(best.alpha, box.alpha0), weights(best.beta, box.beta0)
     p1 = u1[:, None] * arcs.x1 + u2[:, None] * arcs.x2
     p2 = w1[:, None] * arcs.y1 + w2[:, None] * arcs.y2
-    difference = found.value - searched
+    difference = best.value - searched
     return Agreement(
         len(searched),
-        np.bincount(found.case, minlength=CASES),
+        np.bincount(best.case, minlength=CASES),
         float(difference.max()),
         float(-difference.min()),
-        float(np.abs(found.value + (p1 * p2).sum(1)).max()),
+        float(np.abs(best.value + (p1 * p2).sum(1)).max()),
     )

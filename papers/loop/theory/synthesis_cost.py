@@ -28,20 +28,20 @@ class Cost(NamedTuple):
 @cache
 def costs() -> tuple[Cost, ...]:
     """The forward pass for each batch size, synthesis and number of points."""
-    asked = [("none", 0), ("loop", 0), *(("embedding_expansion", n) for n in POINTS)]
-    return tuple(_cost(batch, *each) for batch in BATCHES for each in asked)
+    settings = [("none", 0), ("loop", 0), *(("embedding_expansion", n) for n in POINTS)]
+    return tuple(_cost(batch, *each) for batch in BATCHES for each in settings)
 
 
 @cache
 def combinations() -> dict[tuple[int, int], int]:
     """By batch size and samples per class: the pairs of two positive pairs of different classes, each once."""
-    found = {}
+    pairs = {}
     for batch in BATCHES:
         for per_class in (2, 4, 8):
             x, labels = _batch(batch, per_class)
             mask = hardest(torch.nn.functional.normalize(x), labels, "loop").mask
-            found[batch, per_class] = int(mask.sum()) // 2
-    return found
+            pairs[batch, per_class] = int(mask.sum()) // 2
+    return pairs
 
 
 def _cost(batch: int, synthesis: str, points: int) -> Cost:

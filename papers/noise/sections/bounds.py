@@ -53,12 +53,12 @@ def _table() -> Table:
 def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    etas, gammas, found = np.geomspace(1, 10, 60), np.linspace(0, 1, 60), []
+    etas, gammas, series = np.geomspace(1, 10, 60), np.linspace(0, 1, 60), []
     for k, shade, name in ((None, figures.BLUE, "many classes"), (CLASSES, figures.VERMILION, f"{CLASSES} classes")):
         hinge, marginal = [skew.hinge(eta, k) for eta in etas], [skew.marginal(gamma, k) for gamma in gammas]
-        found.append(Series("triplet loss with hinge and mining", name, etas, hinge, color=shade))
-        found.append(Series("marginal loss", name, gammas, marginal, color=shade))
-    frame = draw((left, right), found)
+        series.append(Series("triplet loss with hinge and mining", name, etas, hinge, color=shade))
+        series.append(Series("marginal loss", name, gammas, marginal, color=shade))
+    frame = draw((left, right), series)
     left.set_xlabel("eta: how much more often the most\nfavoured negatives are drawn")
     right.set_xlabel("gamma: smallest negative weight\nover largest positive weight")
     for axes in (left, right):

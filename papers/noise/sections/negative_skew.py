@@ -40,8 +40,8 @@ def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | Non
 
 def classes_of(results: Results, name: str) -> int | None:
     """The number of a cell's training classes, K; None for trials that did not record it."""
-    found = [d["training_classes"] for d in results.logged.get(name, []) if d.get("training_classes", 0) > 1]
-    return int(min(found)) if found else None
+    counts = [d["training_classes"] for d in results.logged.get(name, []) if d.get("training_classes", 0) > 1]
+    return int(min(counts)) if counts else None
 
 
 def skew_of(results: Results, name: str) -> dict[str, Any]:
@@ -50,23 +50,23 @@ def skew_of(results: Results, name: str) -> dict[str, Any]:
     The bound is that of the cell's loss for its number of training classes, or for infinitely many if `classes` is
     unknown. It falls as eta rises, so the ends of the intervals are exchanged.
     """
-    found: dict[str, Any] = dict.fromkeys((f"{n}{end}" for n in NAMES for end in ("", " low", " high")), math.nan)
+    row: dict[str, Any] = dict.fromkeys((f"{n}{end}" for n in NAMES for end in ("", " low", " high")), math.nan)
     classes = classes_of(results, name)
-    found["classes"] = math.nan if classes is None else classes
+    row["classes"] = math.nan if classes is None else classes
     negatives, positives = counts(results, name), counts(results, name, "eta_positive")
     if negatives is None:
-        return found
+        return row
     try:
         estimate = skew.estimate_eta(*negatives)
     except ValueError:  # too few pairs
-        return found
-    found |= {"eta": estimate.eta, "eta low": estimate.low, "eta high": estimate.high}
+        return row
+    row |= {"eta": estimate.eta, "eta low": estimate.low, "eta high": estimate.high}
     loss = results.cells[name].loss.name
     if loss == HINGE:
-        found |= dict(zip(("bound", "bound low", "bound high"), skew.interval(estimate, classes), strict=True))
+        row |= dict(zip(("bound", "bound low", "bound high"), skew.interval(estimate, classes), strict=True))
     if loss == MARGINAL and positives is not None:
-        found |= _gamma(results, name, negatives, positives, classes)
-    return found
+        row |= _gamma(results, name, negatives, positives, classes)
+    return row
 
 
 def _gamma(
@@ -85,8 +85,8 @@ def _gamma(
         g = skew.estimate_gamma(negatives, positives, edges[:-1] < beta + margin, edges[1:] > beta - margin)
     except ValueError:
         return {}
-    found = {"gamma": g.gamma, "gamma low": g.low, "gamma high": g.high}
-    return found | {f"bound{end}": skew.marginal(found[f"gamma{end}"], classes) for end in ("", " low", " high")}
+    row = {"gamma": g.gamma, "gamma low": g.low, "gamma high": g.high}
+    return row | {f"bound{end}": skew.marginal(row[f"gamma{end}"], classes) for end in ("", " low", " high")}
 
 
 class NegativeSkew:

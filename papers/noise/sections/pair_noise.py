@@ -114,18 +114,18 @@ def _table() -> Table:
 def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    plus, minus, found = "q+: a positive pair becomes negative", "q-: a negative pair becomes positive", []
+    plus, minus, series = "q+: a positive pair becomes negative", "q-: a negative pair becomes positive", []
     for k, shade in zip(CLASSES, figures.THREE, strict=True):
         name, simulated = f"K = {k}", [_simulated(p, k) for p in SIMULATED]
         printed = [pair_noise.positive_to_negative(p, k, printed=True) for p in RATES]
-        found += [
+        series += [
             Series(plus, name, RATES, [pair_noise.positive_to_negative(p, k) for p in RATES], color=shade),
             Series(plus, f"printed, {name}", RATES, printed, ":", color=shade),
             Series(minus, name, RATES, [pair_noise.negative_to_positive(p, k) for p in RATES], color=shade),
             Series(plus, f"simulated, {name}", SIMULATED, [s.plus for s in simulated], "o", color=shade),
             Series(minus, f"simulated, {name}", SIMULATED, [s.minus for s in simulated], "o", color=shade),
         ]
-    frame = draw(panels, found)
+    frame = draw(panels, series)
     functions = (pair_noise.positive_to_negative, pair_noise.negative_to_positive)
     for axes, function in zip(panels, functions, strict=True):
         axes.set_xlim(0, RATES[-1] * 1.22)

@@ -24,17 +24,17 @@ NEAR = 1e-6
 
 
 @cache
-def best_found(p: float, balanced: bool) -> unhinged.Found:
+def noisy_minimum(p: float, balanced: bool) -> unhinged.Minimum:
     """The minimum of the noisy risk for `TRIED` classes."""
     return unhinged.minimum(p, TRIED, SAMPLES, balanced, starts=2)
 
 
 def _simplex(p: float, balanced: bool) -> bool:
     """The descents end at the simplex, and no lower."""
-    found = best_found(p, balanced)
+    minimum = noisy_minimum(p, balanced)
     corner = np.sqrt(2 * TRIED / (TRIED - 1))
-    same = abs(found.risk - unhinged.simplex_risk(p, TRIED, SAMPLES, balanced)) < NEAR
-    return bool(same and found.within < NEAR and abs(found.between - corner) < NEAR)
+    same = abs(minimum.risk - unhinged.simplex_risk(p, TRIED, SAMPLES, balanced)) < NEAR
+    return bool(same and minimum.within < NEAR and abs(minimum.between - corner) < NEAR)
 
 
 @cache
@@ -43,7 +43,7 @@ def proposition_1() -> TheoryVerdict:
     eps = {k: 1 - skew.unhinged(k) for k in CLASSES}
     bound = skew.unhinged(TRIED)
     below = all(_simplex(p, balanced=False) for p in RATES if p < bound)
-    above = [p for p in RATES if p > bound and best_found(p, balanced=False).between < NEAR]
+    above = [p for p in RATES if p > bound and noisy_minimum(p, balanced=False).between < NEAR]
     balanced = all(_simplex(p, balanced=True) for p in RATES)
     falls = all(a > b for a, b in zip(list(eps.values())[:-1], list(eps.values())[1:], strict=True))
     finding = (
@@ -148,16 +148,16 @@ def _figure() -> tuple[Figure, pd.DataFrame]:
     left, *pair = figure.subplots(1, 3)
     classes = np.unique(np.geomspace(2, CLASSES[-1], 60).astype(int))
     title, unhinged = "tolerated noise rate", [skew.unhinged(int(k)) for k in classes]
-    found = [
+    series = [
         Series(title, "weight 1/K", classes, unhinged, color=figures.BLUE),
         Series(title, "1 - 1/sqrt(K)", classes, 1 - 1 / np.sqrt(classes), ":", color=figures.BLUE, label=""),
         Series(title, "1/(K - 1): risk constant", classes, 1 - 1 / classes, color=figures.VERMILION),
     ]
     for balanced, name in ((False, "1/K"), (True, "1/(K - 1)")):
-        best, title = [best_found(p, balanced) for p in RATES], f"distances, weight {name}"
-        found.append(Series(title, "between classes", RATES, [f.between for f in best], "o-", color=figures.BLUE))
-        found.append(Series(title, "within a class", RATES, [f.within for f in best], "s-", color=figures.VERMILION))
-    frame = draw((left, *pair), found)
+        best, title = [noisy_minimum(p, balanced) for p in RATES], f"distances, weight {name}"
+        series.append(Series(title, "between classes", RATES, [f.between for f in best], "o-", color=figures.BLUE))
+        series.append(Series(title, "within a class", RATES, [f.within for f in best], "s-", color=figures.VERMILION))
+    frame = draw((left, *pair), series)
     left.set_xscale("log")
     left.minorticks_off()
     left.set_ylim(0, 1.02)

@@ -25,7 +25,7 @@ DIAMETER = 2.0  # of the unit sphere: the constant of the auxiliary losses
 SMOOTHINGS = (1e-3, 1e-5, 1e-7)
 
 
-class Found(NamedTuple):
+class Minimum(NamedTuple):
     """The best embedding that descents found."""
 
     risk: float
@@ -54,7 +54,7 @@ def simplex_risk(p: float, classes: int, samples: int, balanced: bool = False) -
     )
 
 
-def minimum(p: float, classes: int, samples: int, balanced: bool = False, starts: int = 3, seed: int = 0) -> Found:
+def minimum(p: float, classes: int, samples: int, balanced: bool = False, starts: int = 3, seed: int = 0) -> Minimum:
     """Minimise the expected noisy risk over free points on the sphere in K dimensions.
 
     Parameters
@@ -81,7 +81,7 @@ def minimum(p: float, classes: int, samples: int, balanced: bool = False, starts
             points = free_points.descend(_smoothed(weights, smoothing), points, sphere=True).points
         distances = np.sqrt(free_points.squared(points))
         ends.append(
-            Found(float((weights * distances).sum()), float(distances[same].mean()), float(distances[other].mean()))
+            Minimum(float((weights * distances).sum()), float(distances[same].mean()), float(distances[other].mean()))
         )
     return min(ends)
 

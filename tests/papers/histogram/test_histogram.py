@@ -28,7 +28,7 @@ def test_all_quadruplets(bins):
 
     by_hand = np.mean([share(n) @ share(p).cumsum() for n in s.negative for p in s.positive])
     assert reverse_order.loss(s, bins) == pytest.approx(by_hand, abs=1e-12)
-    assert reverse_order.over_quadruplets(s, bins) == pytest.approx(by_hand, abs=1e-12)
+    assert reverse_order.quadruplet_mean(s, bins) == pytest.approx(by_hand, abs=1e-12)
 
 
 @pytest.mark.parametrize("bins", [2, 21, 201])

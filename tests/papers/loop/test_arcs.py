@@ -6,7 +6,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from dml.losses import geodesic
-from papers.loop.theory import box_search, loop_toy, own_class, pair_steps, random_arcs, segments
+from papers.loop.theory import box_search, class_membership, loop_toy, pair_steps, random_arcs, segments
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import gain as arc_gain
 from papers.loop.theory import printed_formulas as arc_printed
@@ -65,7 +65,7 @@ def test_gain_is_that_of_the_losses():
 
 def test_the_flat_counterexample_by_scipy():
     first, second = multivariate_normal([0, 0], np.diag([9, 1])), multivariate_normal([0, 2], np.diag([1, 9]))
-    example = own_class.flat_counterexample()
+    example = class_membership.flat_counterexample()
     assert sorted(np.linalg.eigvalsh(np.diag([9, 1]))) == sorted(np.linalg.eigvalsh(np.diag([1, 9])))
     for point in (example.start, example.end):
         assert first.logpdf(point) > second.logpdf(point)
@@ -75,7 +75,7 @@ def test_the_flat_counterexample_by_scipy():
     np.testing.assert_allclose(example.log_ratios(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [own_class.sphere_counterexample, own_class.cap_counterexample])
+@pytest.mark.parametrize("make", [class_membership.sphere_counterexample, class_membership.cap_counterexample])
 def test_the_counterexamples_on_the_sphere(make):
     example = make()
     for point in (example.start, example.end, example.middle):
@@ -84,7 +84,7 @@ def test_the_counterexamples_on_the_sphere(make):
     assert start > 0.3
     assert end > 0.3
     assert middle < -0.3
-    assert own_class.leaves(example.first, example.second, example.start[None], example.end[None], True)[0]
+    assert class_membership.leaves(example.first, example.second, example.start[None], example.end[None], True)[0]
 
 
 def arcs_apart(seed, n, size, spread=None):

@@ -7,7 +7,7 @@ from papers.loop.sections import loop_proposition
 from papers.loop.sections.loop_cases import LoopCases
 from papers.loop.sections.loop_proposition import LoopProposition
 from papers.loop.sections.loop_steps import LoopSteps
-from papers.loop.theory import own_class
+from papers.loop.theory import class_membership
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def test_verdicts():
 
 
 def test_a_proposition_without_counterexample_is_not_refuted(monkeypatch):
-    example = own_class.flat_counterexample()
-    same = example._replace(second=own_class.gaussian(np.array([0.0, 9.0]), np.diag([9.0, 1.0])))
+    example = class_membership.flat_counterexample()
+    same = example._replace(second=class_membership.gaussian(np.array([0.0, 9.0]), np.diag([9.0, 1.0])))
     monkeypatch.setattr(loop_proposition, "_examples", lambda: (same, same, same))
     assert loop_proposition._verdict().verdict == "undecided"  # random pairs leave their class

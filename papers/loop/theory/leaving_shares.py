@@ -1,4 +1,4 @@
-"""How often the way between two samples leaves their class, with and without the conditions of `own_class`."""
+"""How often the way between two samples leaves their class, with and without the conditions of `class_membership`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from papers.loop.theory.own_class import Law, gaussian, leaves
+from papers.loop.theory.class_membership import Law, gaussian, leaves
 from papers.loop.theory.random_arcs import unit
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -36,7 +36,7 @@ class Scene(NamedTuple):
 
 def shares(dimension: int = 3, scenes: int = 40, samples: int = 100, seed: int = 0) -> list[Share]:
     """Shares for each kind of laws, in flat space and on the sphere."""
-    found = []
+    rows = []
     for space, make in (("flat", _flat), ("sphere", _sphere)):
         rng = np.random.default_rng(seed)
         counts: dict[tuple[str, str, bool], list[int]] = {}
@@ -51,8 +51,8 @@ def shares(dimension: int = 3, scenes: int = 40, samples: int = 100, seed: int =
                     count = counts.setdefault((scene.laws, which, scene.linear and which == "own side"), [0, 0])
                     count[0] += int(out.sum())
                     count[1] += len(out)
-        found += [Share(space, *kind, pairs, out / max(pairs, 1)) for kind, (out, pairs) in counts.items()]
-    return found
+        rows += [Share(space, *kind, pairs, out / max(pairs, 1)) for kind, (out, pairs) in counts.items()]
+    return rows
 
 
 def _flat(rng: np.random.Generator, dimension: int, n: int) -> Iterator[Scene]:
