@@ -37,18 +37,15 @@ class PlanStopper(Stopper):
 
     def __init__(self, plan: Plan, on_evaluation: Callable[[Job, list[Any], float], None]):
         self._plan, self._on_evaluation = plan, on_evaluation
-        self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of running trials
-        self.jobs: dict[str, Job] = {}  # Ray's trial id -> job
+        self.trials: dict[str, tuple[Job, list[Any]]] = {}  # Ray's trial id -> job, [[step, scores], ...]
         self.workers: Callable[[], list[Any]] = list  # handles of the running workers
         self._problem: BaseException | None = None
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        job = self.jobs.get(trial_id)
-        if job is None or not result.get("point"):
+        if trial_id not in self.trials or not result.get("point"):
             return False
-        step, scores = json.loads(result["point"])
-        curve = self.curves.setdefault(job.id, [])
-        curve.append([step, scores])
+        job, curve = self.trials[trial_id]
+        curve.append(json.loads(result["point"]))
         if not result.get("outcome"):
             with self.guarded():
                 self._on_evaluation(job, curve, float(result.get("time_total_s", 0.0)))
@@ -104,18 +101,15 @@ class CellSearcher(Searcher):
         job = self._plan.take()
         if job is None:
             return None
-        self._stopper.jobs[trial_id] = job
-        return {
-            **self._shared,
-            "key": job.key,
-            "spec": job.spec,
-            "record": keys.canonical(keys.record(job.spec)),
-        }
+        self._stopper.trials[trial_id] = job, []
+        record = keys.canonical(keys.record(job.spec))
+        return {**self._shared, "key": job.key, "spec": job.spec, "record": record}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Report a trial that ended. `Watch` reports errors, because only it knows their text."""
-        if error or (job := self._forgotten(trial_id)) is None:
+        if error or trial_id not in self._stopper.trials:
             return
+        job, _ = self._stopper.trials.pop(trial_id)
         if not result or not result.get("outcome"):
             return  # the sweep stops
         outcome = Outcome(**json.loads(result["outcome"]))
@@ -126,25 +120,19 @@ class CellSearcher(Searcher):
 
     def again(self, trial_id: str, most: int) -> bool:
         """Give a trial that no worker began back to the plan, unless that has happened more than so many times."""
-        job = self._stopper.jobs.get(trial_id)
+        job, _ = self._stopper.trials.get(trial_id, (None, []))
         if job is None or self._returned[job.id] >= most:
             return False
-        self._forgotten(trial_id)
+        del self._stopper.trials[trial_id]
         self._returned[job.id] += 1
         self._plan.give_back(job.id)
         return True
 
     def fail(self, trial_id: str, text: str) -> None:
         """Report a trial whose workers died more often than `MAX_FAILURES`."""
-        if (job := self._forgotten(trial_id)) is not None:
-            self._end(job, Outcome(FAILED, error=text, lasting=False))
-
-    def _forgotten(self, trial_id: str) -> Job | None:
-        """The job of a trial that the stopper need no longer know."""
-        job = self._stopper.jobs.pop(trial_id, None)
+        job, _ = self._stopper.trials.pop(trial_id, (None, []))
         if job is not None:
-            self._stopper.curves.pop(job.id, None)
-        return job
+            self._end(job, Outcome(FAILED, error=text, lasting=False))
 
     def _end(self, job: Job, outcome: Outcome) -> None:
         with self._stopper.guarded():
