@@ -99,19 +99,19 @@ class _Input:
         for (noise, rate), trials in conditions.items():
             dataset, what = self._dataset, "pixels" if self._name == PIXELS else "features"
             self._report(f"{dataset}: scoring closed forms of the {what} at {noise} {rate:g} ({self._name})")
-            fits = {position: fit for position, spec in trials.items() if (fit := self._of_seed(spec)) is not None}
+            fits = {at: fitted for at, spec in trials.items() if (fitted := self._of_seed(spec)) is not None}
             if len(fits) < len(trials):
                 continue
-            first, *others = (fit.scores for fit in fits.values())
+            first, *others = (fitted.scores for fitted in fits.values())
+            splits, seeds = (sorted(set(values)) for values in zip(*trials, strict=True))
             for name in (name for name in first if all(name in scores for scores in others)):
-                seeds, splits = (sorted(set(values)) for values in ([p[1] for p in trials], [p[0] for p in trials]))
                 record = {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "seeds": seeds}
-                record["scores"] = _mean([fit.scores[name] for fit in fits.values()])
+                record["scores"] = _mean([fitted.scores[name] for fitted in fits.values()])
                 if name == _named(self._name, FREE, None):
-                    record["chosen"] = [fit.chosen for fit in fits.values()]
+                    record["chosen"] = [fitted.chosen for fitted in fits.values()]
                 if len(splits) > 1:
-                    of_split = [[fit.scores[name] for (at, _), fit in fits.items() if at == split] for split in splits]
-                    record["by_split"] = [_mean(scores) for scores in of_split]
+                    each = {split: [f.scores[name] for at, f in fits.items() if at[0] == split] for split in splits}
+                    record["by_split"] = [_mean(scores) for scores in each.values()]
                 records.append(record)
         return records
 

@@ -30,7 +30,8 @@ def cells_for_use(
     rows = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
     levels = [NoiseLevel(*pair) for pair in zip(rows["noise"], rows["rate"], strict=True)]
     chosen = levels_for_use(levels, noise, study, how)
-    return rows[[level in chosen for level in levels] & (rows["status"] == FINISHED)]
+    rows = rows[[level in chosen for level in levels]]
+    return rows[rows["status"] == FINISHED]
 
 
 def validation_scores(trials: pd.DataFrame) -> pd.Series:
