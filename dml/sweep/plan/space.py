@@ -17,7 +17,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
         return {}
     rooms = {"loss": cell.loss.search, "training": study.training.search}
     named = {f"{room}.{key}": space for room, search in rooms.items() for key, space in sorted(search.items())}
-    rate = losses.own_rate_of(cell.loss.name, cell.loss.settings)
+    rate = losses.parameter_rate_of(cell.loss.name, cell.loss.settings)
     spaces = {name: rate if isinstance(space, StatedSpace) else space for name, space in named.items()}
     return {name: space for name, space in spaces.items() if space is not None and name not in cell.grid_point}
 
