@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import torch
 from dml import audit, evaluation
 from dml.config import Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
-from dml.sweep.inputs.vectors import SIDE, audited_trainings, frozen_trainings, over_ray, pixels
+from dml.sweep.inputs.vectors import SIDE, audited_trainings, extract_in_workers, frozen_trainings, pixels
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
@@ -79,13 +80,12 @@ def representations(
     if of_vectors(found.packed.manifest):
         return {"vectors": np.asarray(found.packed.images[found.rows][:, 0, 0], dtype=np.float32)}
     vectors, views = {}, study.evaluation.views
+    run = partial(extract_in_workers, study.resources)
     vectors["pixels"] = _joined([*pixels(found.packed, found.rows, SIDE, views).swapaxes(0, 1)])
     specs = [*frozen_trainings(study, found.dataset), *audited_trainings(study, found.dataset)]
     needed = {features_id(recipe(spec, found.packed.manifest)): spec for spec in specs}
     for name, spec in needed.items():
-        folders = (
-            extract(found.packed, one, store, over_ray(study.resources), report) for one in of_each_view(spec, views)
-        )
+        folders = (extract(found.packed, one, store, run, report) for one in of_each_view(spec, views))
         short = name.rpartition("-")[0]
         taken = [other.rpartition("-")[0] for other in needed].count(short) > 1
         each = [open_features(folder).array[found.rows].astype(np.float32) for folder in folders]

@@ -26,8 +26,8 @@ from dml.protocols import Sampler
 from dml.sweep import champions as whole
 from dml.sweep.execution import cluster
 from dml.sweep.execution.cluster import in_workers
-from dml.sweep.execution.training import training
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.execution.trial_run import training
+from dml.sweep.plan import keys, specs
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 from dml.training.process import TrainingError, keep_freed_memory
@@ -41,7 +41,7 @@ EMBEDDINGS = "embeddings.npy"
 class FoldTraining:
     """A network to train on some labels, and images to embed with it. It pickles as paths and plain values."""
 
-    spec: str  # of the trial, as `dml.sweep.plan.spec_json.dump` writes it
+    spec: TrialSpec
     folder: Path  # of the trial; its data are in `data`, as the data stages write them
     threads: int  # of a trial on the CPU, so that the numbers do not depend on how many processors there are
     path: tuple[str, ...] = ()  # where Python finds a user's own parts
@@ -66,8 +66,7 @@ class FoldTraining:
             torch.set_num_threads(before)
 
     def _train(self) -> None:
-        spec = spec_json.load(self.spec)
-        trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
+        trainer = training(self.spec, self.folder / "data", self.folder, self.spec.training.device)
         try:
             while not trainer.finished:
                 trainer.advance()
@@ -76,7 +75,7 @@ class FoldTraining:
 
     def _embed(self) -> None:
         """Save the embeddings of all labelled images, and delete the network."""
-        spec = spec_json.load(self.spec)
+        spec = self.spec
         data, embedder = open_trial(spec, self.folder / "data"), TrainedEmbedder(self.folder / "model")
         embedded = evaluation.embed_images(
             embedder.network.to(spec.training.device),
@@ -188,7 +187,7 @@ class TrainedVectors:
             whole.write(images, spec.dataset.name, spec.seed, self._data_root, folder / "data")
             files.write_json(folder / "spec.json", keys.record(spec))
         threads = max(1, int(self._study.resources.cpus_per_trial))
-        return FoldTraining(spec_json.dump(spec), folder, threads, tuple(sys.path))
+        return FoldTraining(spec, folder, threads, tuple(sys.path))
 
     def _check_batches(self) -> None:
         """Reject, before anything is trained, batches that the labels do not allow."""

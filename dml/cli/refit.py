@@ -67,10 +67,10 @@ def refit(
         )
     method = results.methods[cell].label
     print(f"{method}: the best of {study} {found.labels}{', without training' if free else ''}", flush=True)
-    from dml.sweep.champions import Wanted, train_champion
+    from dml.sweep.champions import Winner, train_champion
 
     _pack(project, study, found.dataset)
-    wanted = Wanted(
+    winner = Winner(
         results.study,
         results.cells[cell],
         settings,
@@ -79,7 +79,7 @@ def refit(
         labels,
     )
     try:
-        made = train_champion(wanted, name, project.data(study), project.store, project.results, _shown(name))
+        made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
     except KeyboardInterrupt:
         print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
         raise
