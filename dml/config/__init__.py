@@ -1,14 +1,13 @@
 """A study's YAML, validated: each problem is reported with file, line, key, value and choices before anything runs.
 
-`load_study(path)` returns a frozen `Study`; `study.cells()` lists every admissible combination of its axes. The models
-stay at this boundary: parts take plain keyword arguments, and trials take the records of `dml.types`.
+Its models stay at this boundary: parts take plain keyword arguments, and trials take the records of `dml.types`.
 """
 
 from __future__ import annotations
 
 from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
-from dml.config.evaluation import AuditSection, EvaluationSection, ReferenceSection
+from dml.config.evaluation import AuditSection, ReferenceSection
 from dml.config.for_use import audited_cell, audited_dataset
 from dml.config.loading import (
     ConfigError,
@@ -20,7 +19,7 @@ from dml.config.loading import (
     place_of,
     study_from,
 )
-from dml.config.parts import FilterSection, LossSection, MinerSection
+from dml.config.parts import MinerSection
 from dml.config.search import ResourcesSection, SearchSection, best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import InitFromSection, TrainingSection
@@ -30,10 +29,7 @@ __all__ = [
     "ComparisonSection",
     "ConfigError",
     "DatasetSection",
-    "EvaluationSection",
-    "FilterSection",
     "InitFromSection",
-    "LossSection",
     "MinerSection",
     "NoiseSection",
     "ReferenceSection",

@@ -82,8 +82,7 @@ def _check_grid(study: Study) -> None:
     """That each point of the grid makes a network and each loss's own settings."""
     fixed = {key for point in itertools.chain.from_iterable(study.axes.values()) for key in grid.of("loss", point)}
     for index, loss in enumerate(study.losses):
-        both = fixed & set(loss.settings)
-        if both:
+        if both := fixed & set(loss.settings):
             raise LocatedError(
                 f"loss.{min(both)} varies (`grid`): remove it from the settings of the loss",
                 *("losses", index, "settings", min(both)),
@@ -91,11 +90,11 @@ def _check_grid(study: Study) -> None:
     for grid_point, (index, loss) in itertools.product(grid.combinations(study.axes), enumerate(study.losses)):
         where: tuple[str | int, ...] = ("grid",) if grid_point else ("losses", index)
         try:
-            training, own = _sections_at(study, loss, grid_point)
+            training, section = _sections_at(study, loss, grid_point)
         except ValueError as error:
             raise LocatedError(_message(error), *_culprit(study, loss, grid_point)) from error
         try:
-            own.check(training.normalize)
+            section.check(training.normalize)
         except ValueError as error:
             problem = f"{error} (training.normalize is {str(training.normalize).lower()})"
             raise LocatedError(problem, *where) from error
@@ -104,22 +103,19 @@ def _check_grid(study: Study) -> None:
 def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
     """The sections `training` and of one loss with what varies filled in, checked; `miner` is checked too."""
     grid.miner_with(study.miner, grid_point)
-    own = grid.loss_with(loss, grid_point) if grid.loss_settings(loss, grid_point) else loss
-    return grid.changed(study.training, grid.of("training", grid_point)), own
+    section = grid.loss_with(loss, grid_point) if grid.loss_settings(loss, grid_point) else loss
+    return grid.changed(study.training, grid.of("training", grid_point)), section
 
 
 def _culprit(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """The value of an axis that is wrong whatever the other axes' values; without one, the whole section.
-
-    A value that is wrong on its own is not always: `training.backbone.name` needs a backbone that takes it.
-    """
+    """The value of an axis that is wrong whatever the other axes' values; without one, the whole section."""
     for axis, points in study.axes.items():
-        for place, point in enumerate(points):
+        for position, point in enumerate(points):
             if point.items() <= grid_point.items():
                 try:
                     _sections_at(study, loss, point)
                 except ValueError:
-                    return "grid", axis, place
+                    return "grid", axis, position
     return ("grid",)
 
 
@@ -157,12 +153,14 @@ def _check_taken(study: Study, cells: list[Cell]) -> None:
         for key in dict.fromkeys(itertools.chain.from_iterable(points)):
             if key not in taken:
                 what, names = "loss", sorted({loss.name for loss in study.losses})
-                known = {name for loss in names for name in discovery.settings_of(discovery.find("dml.losses", loss))}
+                settings = {
+                    name for loss in names for name in discovery.settings_of(discovery.find("dml.losses", loss))
+                }
                 if key.startswith("miner."):
                     pairs = {(c.positives, c.negatives) for c in cells if c.positives and c.negatives}
                     what, names = "pair of policies", sorted(" + ".join(map(str, pair)) for pair in pairs)
-                    known = set().union(*(dml.miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
-                choices = discovery.suggestion(key.partition(".")[2], sorted(known))
+                    settings = set().union(*(dml.miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
+                choices = discovery.suggestion(key.partition(".")[2], sorted(settings))
                 listed = ", ".join(names) or "none"
                 raise LocatedError(f"no {what} of this study ({listed}) has the setting {key!r}{choices}", "grid", axis)
 
@@ -218,7 +216,7 @@ def _check_objective(study: Study) -> None:
 
 def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> None:
     """That nothing is asked for which vectors in place of images do not have."""
-    own = {dataset.label: dataset.passes_on for dataset in study.datasets}
+    only_vectors = all(dataset.passes_on for dataset in study.datasets)
     for index, dataset in enumerate(study.datasets):
         if dataset.passes_on is None:
             continue
@@ -230,7 +228,7 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
         for cell in {repr(cell.grid_point): cell for cell in cells}.values():
             training = grid.changed(study.training, grid.of("training", cell.grid_point))  # as stated
             chosen = {*stated, *grid.of("training", cell.grid_point)}
-            other = "backbone" in chosen and training.backbone != dataset.passes_on and all(own.values())
+            other = "backbone" in chosen and training.backbone != dataset.passes_on and only_vectors
             if other or ("frozen" in chosen and not training.frozen):
                 given = f"backbone {training.backbone!r}" if other else "frozen: false"
                 raise LocatedError(
@@ -248,12 +246,10 @@ def _check_views(study: Study) -> None:
     """That images are mirrored only where their mirror images show the same classes."""
     for dataset in study.datasets if study.evaluation.views == "mirror" else ():
         if not dataset.mirrors:
-            able = [other.label for other in study.datasets if other.mirrors]
             reason = f"source {dataset.name!r} has digits, letters or vectors" if dataset.mirror else "mirror: false"
-            others = f", or a study of only {', '.join(able)}" if able else ""
             raise LocatedError(
                 f"the mirror images of dataset {dataset.label!r} may show other classes ({reason}): expected views: one"
-                f"{others}, got mirror",
+                " (for all datasets of this study), got mirror",
                 *("evaluation", "views"),
             )
 
@@ -273,12 +269,12 @@ def _check_given(study: Study) -> None:
 
 def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, str]]:
     """Each different section `training` of the cells, and a loss that compares samples with it; empty: none does."""
-    found: dict[tuple[str, str | None], tuple[TrainingSection, str]] = {}
+    trainings: dict[tuple[str, str | None], tuple[TrainingSection, str]] = {}
     for cell in cells:
-        training = study.training_of(cell)
-        name = repr(grid.of("training", cell.grid_point)), study.dataset(cell.dataset).passes_on
-        found[name] = (training, found.get(name, (training, ""))[1] or (cell.loss.name if _compares(cell) else ""))
-    return list(found.values())
+        key = repr(grid.of("training", cell.grid_point)), study.dataset(cell.dataset).passes_on
+        training, comparing = trainings.get(key) or (study.training_of(cell), "")
+        trainings[key] = training, comparing or (cell.loss.name if _compares(cell) else "")
+    return list(trainings.values())
 
 
 def _compares(cell: Cell) -> bool:

@@ -40,24 +40,25 @@ def attribute(cell: Cell, key: str) -> Any:
     return getattr(cell, key) if key in ATTRIBUTES else None
 
 
-def known(cells: Iterable[Cell]) -> list[str]:
+def attribute_names(cells: Iterable[Cell]) -> list[str]:
     """The attributes that a study may name for these cells."""
-    found = dict.fromkeys(ATTRIBUTES)
+    names = dict.fromkeys(ATTRIBUTES)
     for cell in cells:
-        found |= dict.fromkeys([*(f"loss.{name}" for name in cell.loss.settings), *cell.grid_point])
+        names |= dict.fromkeys([*(f"loss.{key}" for key in cell.loss.settings), *cell.grid_point])
         if cell.filter is not None:
-            found |= dict.fromkeys(["filter", *(f"filter.{name}" for name in cell.filter.settings)])
-    return list(found)
+            names |= dict.fromkeys(["filter", *(f"filter.{key}" for key in cell.filter.settings)])
+    return list(names)
 
 
 def matching(cells: Iterable[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
     """The cells that have all wanted values, in their order."""
-    return [cell for cell in cells if all(_is(attribute(cell, key), value) for key, value in wanted.items())]
+    choices = {key: [value, *value] if isinstance(value, list) else [value] for key, value in wanted.items()}
+    return [cell for cell in cells if all(attribute(cell, key) in values for key, values in choices.items())]
 
 
 def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
     """Raise ValueError, with the choices, for an attribute that no cell has."""
-    choices = known(cells)
+    choices = attribute_names(cells)
     for key in keys:
         if key not in choices:
             name, names = written_setting(key), map(written_setting, choices)
@@ -68,22 +69,21 @@ def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cel
     """The cells that have all wanted values."""
     check_attributes(cells, wanted)
     for key, value in wanted.items():
-        values = list({repr(found): found for found in (attribute(cell, key) for cell in cells)}.values())
+        values = list({repr(present): present for present in (attribute(cell, key) for cell in cells)}.values())
         for one in [value] if not isinstance(value, list) or value in values else value:
             if one not in values:
                 choices = ", ".join(map(_text, values))
                 raise ValueError(f"no cell of this study has {written_setting(key)} {_text(one)}. Choices: {choices}")
-    found = matching(cells, wanted)
-    if not found:
+    if not (selected := matching(cells, wanted)):
         pairs = ", ".join(f"{written_setting(key)} {_text(value)}" for key, value in wanted.items())
         raise ValueError(f"no cell of this study has all of: {pairs}")
-    return found
+    return selected
 
 
 def rest(cell: Cell, without: Iterable[str] = ()) -> dict[str, Any]:
     """All attributes of a cell but some. Without `loss` or `filter`, its settings are left out too."""
     left_out = set(without)
-    keys = known([cell])
+    keys = attribute_names([cell])
     for part in {"loss", "filter"} & left_out:
         keys = [key for key in keys if not key.startswith(f"{part}.")]
     return {key: attribute(cell, key) for key in keys if key not in left_out}
@@ -92,10 +92,6 @@ def rest(cell: Cell, without: Iterable[str] = ()) -> dict[str, Any]:
 def identity(attributes: Mapping[str, Any]) -> str:
     """Attributes as a text that is equal if they are. A value of None equals none."""
     return repr(sorted((key, repr(value)) for key, value in attributes.items() if value is not None))
-
-
-def _is(found: Any, wanted: Any) -> bool:
-    return found == wanted or (isinstance(wanted, list) and found in wanted)
 
 
 def _text(value: Any) -> str:
@@ -129,7 +125,8 @@ def check(study: Any) -> None:
     for number, one in enumerate(study.compare):
         try:
             lines = pairs(cells, one.first, one.second, where=one.where)
-            _at("score", _check_score, study, [cell for first, _ in lines for cell in first], one.score)
+            for dataset in dict.fromkeys(cell.dataset for first, _ in lines for cell in first):
+                _at("score", score_key, study, dataset, one.score)
         except LocatedError as error:
             raise LocatedError(str(error), "compare", number, *error.location) from error
 
@@ -148,10 +145,7 @@ def score_key(study: Any, dataset: str, score: str = "") -> str:
 
 
 def without_toplines(cells: Iterable[Cell], *named: Match) -> list[Cell]:
-    """The cells that train on the labels of their noise model; all cells if `noise` is among the named attributes.
-
-    A topline leaves out what others mislabel, so it would dilute a comparison at that noise rate.
-    """
+    """All cells if `noise` is named; else without toplines, which leave out what others mislabel."""
     if any("noise" in keys for keys in named):
         return list(cells)
     return [cell for cell in cells if not discovery.find("dml.noise", noise_model(cell.noise)).topline]  # type: ignore[attr-defined]
@@ -162,46 +156,39 @@ def pairs(
     first: Match,
     second: Match | None,
     where: Match | None = None,
-    over: str | None = None,
+    varying: str | None = None,
     each: Sequence[str] = (),
 ) -> list[tuple[Line, Line]]:
     """The lines of cells of two sets that are equal in all attributes that neither set names.
 
-    Parameters
-    ----------
-    second : None: the lines of one set, beside empty ones.
-    where : attributes of the cells of both sets.
-    over : the setting, or `rate`, in which the cells of a line differ; settings that change with it do so too.
-    each : attributes that must be equal in a pair, or of which `first` lists several values.
-
-    Raises
-    ------
-    LocatedError : an unknown attribute, a value that no cell has, no pair, or cells on both sides; below `where`,
-        `first`, `second` or `each`.
+    `second`: None gives the lines of one set, beside empty ones. `where`: attributes of both sets. `varying`: the
+    setting, or `rate`, in which the cells of a line differ. `each`: attributes that are equal in a pair, or of which
+    `first` lists several values. Raises LocatedError: an unknown attribute, a value that no cell has, no pair, or cells
+    on both sides.
     """
     where, first = _named(where or {}), _named(first)
-    second, over = None if second is None else _named(second), over and setting(over)
+    second, varying = None if second is None else _named(second), varying and setting(varying)
     each = [setting(key) for key in each]
     _at("where", check_matching, cells, where)
     matches = {"first": {**where, **first}} | ({} if second is None else {"second": {**where, **second}})
-    sets = [_at(name, _matching, cells, match) for name, match in matches.items()]
-    used = [cell for own in sets for cell in own]
-    along = _along(used, over) if over else set()
+    sets = [_at(name, check_matching, without_toplines(cells, match), match) for name, match in matches.items()]
+    used = [cell for selected in sets for cell in selected]
+    along = _varying_together(used, varying) if varying else set()
     differing = along if second is None else {*first, *second, *along}
     _at("each", _check_each, used, each, differing - {key for key, value in first.items() if isinstance(value, list)})
-    lines = [_lines(own, along) for own in sets]
+    lines = [_lines(selected, along) for selected in sets]
     if second is None:
         return [(line, ()) for line in lines[0]]
-    keyed = [[(identity(rest(line[0], differing)), line) for line in own] for own in lines]
-    found = [(a, b) for (one, a), (other, b) in product(*keyed) if one == other]
-    if not found:
+    keyed = [[(identity(rest(line[0], differing)), line) for line in of_set] for of_set in lines]
+    matched = [(a, b) for (one, a), (other, b) in product(*keyed) if one == other]
+    if not matched:
         raise LocatedError(
             "no cell of `first` has a partner in `second` that is equal in all other attributes: name every attribute "
             "in which they differ in both"
         )
-    if any({cell.name for cell in a} & {cell.name for cell in b} for a, b in found):
+    if any({cell.name for cell in a} & {cell.name for cell in b} for a, b in matched):
         raise LocatedError("`first` and `second` share cells: name an attribute in which they differ")
-    return found
+    return matched
 
 
 def _named(match: Match) -> Match:
@@ -209,27 +196,23 @@ def _named(match: Match) -> Match:
     return {setting(key): value for key, value in match.items()}
 
 
-def _matching(cells: Sequence[Cell], match: Match) -> list[Cell]:
-    return check_matching(without_toplines(cells, match), match)
-
-
-def _along(cells: Sequence[Cell], over: str) -> set[str]:
+def _varying_together(cells: Sequence[Cell], varying: str) -> set[str]:
     """What changes along a line: settings with one value for each value of the slope's setting move with it."""
-    found = {over}
-    for key in {key for cell in cells for key in cell.grid_point} - {over}:
+    together = {varying}
+    for key in {key for cell in cells for key in cell.grid_point} - {varying}:
         values: dict[str, set[str]] = {}
         for cell in cells:
-            values.setdefault(repr(attribute(cell, over)), set()).add(repr(attribute(cell, key)))
-        if all(len(own) == 1 for own in values.values()):
-            found.add(key)
-    return found
+            values.setdefault(repr(attribute(cell, varying)), set()).add(repr(attribute(cell, key)))
+        if all(len(of_one) == 1 for of_one in values.values()):
+            together.add(key)
+    return together
 
 
 def _lines(cells: Sequence[Cell], along: set[str]) -> list[Line]:
-    found: dict[str, list[Cell]] = {}
+    lines: dict[str, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(identity(rest(cell, along)), []).append(cell)
-    return [tuple(line) for line in found.values()]
+        lines.setdefault(identity(rest(cell, along)), []).append(cell)
+    return [tuple(line) for line in lines.values()]
 
 
 def _check_each(cells: Sequence[Cell], each: Sequence[str], differing: set[str]) -> None:
@@ -239,11 +222,6 @@ def _check_each(cells: Sequence[Cell], each: Sequence[str], differing: set[str])
             f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it, or of which "
             "`first` lists several values"
         )
-
-
-def _check_score(study: Any, cells: Sequence[Cell], score: str) -> None:
-    for dataset in dict.fromkeys(cell.dataset for cell in cells):
-        score_key(study, dataset, score)
 
 
 def _at(key: str, check: Any, *arguments: Any) -> Any:

@@ -75,7 +75,7 @@ class DatasetSection(StudySection):
         ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
     )
 
-    @checked_parts(lambda own: discovery.check_name("dml.data.sources", own.name))
+    @checked_parts(lambda section: discovery.check_name("dml.data.sources", section.name))
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
         discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
@@ -83,11 +83,10 @@ class DatasetSection(StudySection):
         of_images = [name for name in OF_IMAGES if getattr(self, name) != type(self).model_fields[name].default]
         if self.passes_on is not None and of_images:
             raise ValueError(f"source {self.name!r} has no images: remove {', '.join(of_images)}")
-        takes_given = getattr(sources.find(self.name), "takes_given", False)
-        known = (*self.levels, *(["given"] if takes_given else []))
+        levels = (*self.levels, *(["given"] if getattr(sources.find(self.name), "takes_given", False) else []))
         for level in [self.train_on, *self.evaluate_on]:
-            if level not in known:
-                raise ValueError(f"source {self.name!r} has no {level!r} labels. Choices: {', '.join(known)}")
+            if level not in levels:
+                raise ValueError(f"source {self.name!r} has no {level!r} labels. Choices: {', '.join(levels)}")
         if not re.fullmatch(r"\w[\w.+-]*", self.label) or len(self.label.encode()) > LONGEST_NAME:
             raise ValueError(
                 f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -, the "
@@ -114,25 +113,22 @@ class DatasetSection(StudySection):
     @property
     def side(self) -> int | None:
         """Of the packed square, in pixels; None: the images' own size, or that of a network, not resolved yet."""
-        own = self.resize
-        return own.side if isinstance(own, Resize) else own if isinstance(own, int) else None
+        return getattr(self.resize, "side", self.resize if isinstance(self.resize, int) else None)
 
     @property
     def packing(self) -> dict[str, Any]:
         """How its images are packed, as `dml.data.packing.pack` takes it. `Study.with_pixels` resolves `network`."""
         assert self.resize != NETWORK, self.label
-        own: Any = self.resize
-        if isinstance(own, Resize):
-            own = {name: value for name, value in asdict(own).items() if value != getattr(Resize, name, None)}
-        return {"resize": own, "on_corrupt": self.on_corrupt}
+        how: Any = self.resize
+        if isinstance(how, Resize):
+            how = {name: value for name, value in asdict(how).items() if value != getattr(Resize, name, None)}
+        return {"resize": how, "on_corrupt": self.on_corrupt}
 
     @property
     def raw(self) -> str:
         """The name of the folder of its raw files. Studies that use the same source with the same settings share it."""
-        name = self.name
-        if self.settings:
-            name += "-" + hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
-        return name
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.name}-{digest}" if self.settings else self.name
 
     @property
     def label(self) -> str:
@@ -160,7 +156,7 @@ class NoiseSection(StudySection):
     )
     settings: dict[str, Any] = Field({}, description="settings of the model")
 
-    @checked_parts(lambda own: discovery.check_name("dml.noise", own.name))
+    @checked_parts(lambda section: discovery.check_name("dml.noise", section.name))
     def _check(self) -> NoiseSection:
         for rate in self.rates:
             dml.noise.build(self.name, rate=rate, **self.settings)

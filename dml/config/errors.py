@@ -1,7 +1,6 @@
 """From pydantic's errors to messages with the YAML file, the line, the key, the value and the choices.
 
-A file writes parts as `{name, settings}`, the code `backbone` and `backbone_settings`. Keys, digests and cells have the
-names of the first studies (`FIRST`), so that no trial runs again.
+Keys, digests and cells have the names of the first studies (`FIRST`), so that no trial runs again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ FIRST: dict[str, dict[str, str]] = {
     "audit": {"review_size": "looks"},
 }
 """By section: what digests call settings. Cells have those of training too."""
-LISTS = ("datasets", "noise")  # sections that are lists
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
 SETTINGS = "_settings"
@@ -54,10 +52,10 @@ def written_setting(key: str) -> str:
         return key
     if is_settings(_ROOM, name):
         return _dotted(room, name.removesuffix(SETTINGS), inner or "settings")
-    return _dotted(room, own_key(_ROOM, name), inner)
+    return _dotted(room, section_key(_ROOM, name), inner)
 
 
-def own_key(section: str, name: str) -> str:
+def section_key(section: str, name: str) -> str:
     """What a section of the code calls a setting of a cell."""
     return _WRITTEN.get(name, name) if section == _ROOM else name
 
@@ -74,36 +72,29 @@ def without_settings(section: str, names: Iterable[str]) -> list[str]:
 
 def first_names(content: Mapping[str, Any]) -> dict[str, Any]:
     """A study's content with the names that digests have."""
-    found = {}
-    for section, value in content.items():
-        if section in LISTS and isinstance(value, list):
-            value = [_first_names(section, item) for item in value]
-        elif section not in LISTS:
-            value = _first_names(section, value)
-        found[FIRST[""].get(section, section)] = value
-    return found
 
+    def named(names: Mapping[str, str], value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(names, item) for item in value]
+        return {names.get(key, key): inner for key, inner in value.items()} if isinstance(value, Mapping) else value
 
-def _first_names(section: str, value: Any) -> Any:
-    if section not in FIRST or not isinstance(value, Mapping):
-        return value
-    return {FIRST[section].get(name, name): inner for name, inner in value.items()}
+    return {FIRST[""].get(key, key): named(FIRST.get(key, {}), value) for key, value in content.items()}
 
 
 def written(location: Iterable[str | int]) -> list[str | int]:
     """Where a file has a setting, by keys and positions of lists, whose location has the names of the code."""
-    found: list[str | int] = []
+    keys: list[str | int] = []
     section: str | None = ""
     for part in location:
         if isinstance(part, int):
-            found.append(part)
+            keys.append(part)
             continue
         if section is not None and is_settings(section, part):
-            found += [part.removesuffix(SETTINGS), "settings"]
+            keys += [part.removesuffix(SETTINGS), "settings"]
         else:
-            found.append(written_setting(part))
+            keys.append(written_setting(part))
         section = part if section == "" else None
-    return found
+    return keys
 
 
 def _dotted(*parts: str) -> str:
@@ -127,8 +118,6 @@ BOUNDS = {
 }
 """Pydantic's errors of a number's size -> words before the bound, and its name in the error's context."""
 
-TOO_SHORT = "too_short"  # pydantic's error of a list
-
 
 class LocatedError(ValueError):
     """A problem that a check of a section finds: `location` has keys and positions of lists, down to the setting."""
@@ -146,11 +135,11 @@ def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: Va
         for problem in error.errors():
             inside = getattr(problem.get("ctx", {}).get("error"), "location", ())  # of a check of a whole section
             problems.setdefault((*filter(_is_in_file, problem["loc"]), *inside), []).append(problem)
-        for place in [place for place, (first, *_) in problems.items() if first["type"] == TOO_SHORT]:
+        for place in [place for place, (first, *_) in problems.items() if first["type"] == "too_short"]:
             if any(other[: len(place)] == place for other in problems if other != place):
                 del problems[place]  # it is short of what another line says is wrong
-        found = (_explain(roots, model, list(location), those) for location, those in problems.items())
-        return "\n".join(dict.fromkeys(line for lines in found for line in lines))
+        lines = (line for place, those in problems.items() for line in _explain(roots, model, list(place), those))
+        return "\n".join(dict.fromkeys(lines))
     location = list(getattr(error, "location", ()))
     return f"{_place(roots, location)}: {_key(location) or 'study'}: {error}"
 
@@ -179,7 +168,7 @@ def _explain(
             text = problem["msg"].removeprefix("Value error, ")
             inside = _setting_of_part(roots, location, text)
             yield f"{_place(roots, inside)}: {_key(inside) or 'study'}: {text}"
-        elif kind == TOO_SHORT:
+        elif kind == "too_short":
             least = counted(context["min_length"], "value")
             yield f"{where}: expected at least {least}, got {problem['input']!r}"
         elif kind in BOUNDS:
@@ -204,12 +193,7 @@ def _setting_of_part(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any
 
 def place_in(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
     """`file:line: key` of a setting, for a problem that is found after reading; `files` as in `explain`."""
-    return f"{line_of(files, *location)}: {_key(location)}"
-
-
-def line_of(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
-    """`file:line` of a setting; `files` as in `explain`."""
-    return _place([(path, yaml.compose(text)) for path, text in files], list(location))
+    return f"{_place([(path, yaml.compose(text)) for path, text in files], list(location))}: {_key(location)}"
 
 
 def _key(location: Iterable[str | int]) -> str:
@@ -222,14 +206,14 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
 
     A file that states a list or a value on the way replaces it, so the files that it extends have no part in the rest.
     """
-    found = []
+    candidates = []
     for path, root in roots:
         places = (_line(root, names) for names in (written(location), location))
         depth, line, replaced = max(places, key=lambda place: place[:2])
-        found.append((depth, line, path))
+        candidates.append((depth, line, path))
         if replaced:
             break
-    _, line, path = max(found, key=lambda place: place[0])
+    _, line, path = max(candidates, key=lambda place: place[0])
     return f"{path}:{line}"
 
 
@@ -239,7 +223,7 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
     for key in keys:
         model = _model_in(get_type_hints(model)[key])
     if is_dataclass(model):
-        names = [own.name for own in fields(model)]
+        names = [field.name for field in fields(model)]
     else:
         names = [name for name, field in model.model_fields.items() if not field.exclude]
     return without_settings(keys[0], names) if len(keys) == 1 else names
@@ -279,28 +263,28 @@ OF_A_PART = ("name", "settings")
 
 def renamed(content: Mapping[str, Any], of_file: bool = False) -> dict[str, Any]:
     """A study's content with the names of the code; it may have them already, unless it is `of_file`."""
-    found = dict(content)
+    sections = dict(content)
     for name in PARTS:
-        if isinstance(found.get(name), Mapping):
-            found[name] = _section(name, found[name], of_file)
-    return {key: _dotted_in(value, (key,), of_file) for key, value in found.items()}
+        if isinstance(sections.get(name), Mapping):
+            sections[name] = _section(name, sections[name], of_file)
+    return {key: _dotted_in(value, (key,), of_file) for key, value in sections.items()}
 
 
 def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str, Any]:
     """The settings of one section with the names of the code."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in given.items():
         if key in PARTS[section] and isinstance(value, Mapping):
             for inner, of_part in value.items():
                 if inner not in OF_A_PART:
                     raise LocatedError(f"unknown key{suggestion(str(inner), OF_A_PART)}", section, key, str(inner))
-                found[key if inner == "name" else f"{key}{SETTINGS}"] = of_part
+                settings[key if inner == "name" else f"{key}{SETTINGS}"] = of_part
             continue
         if of_file and is_settings(section, key):
             whole = key.removesuffix(SETTINGS)
             raise LocatedError(f"unknown key {key!r}; did you mean '{whole}: {{name, settings}}'?", section, key)
-        found[key] = value
-    return found
+        settings[key] = value
+    return settings
 
 
 def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> Any:
@@ -309,20 +293,12 @@ def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> An
         return [_dotted_in(inner, (*location, place), of_file) for place, inner in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
-    found = {}
+    values: dict[Any, Any] = {}
     for key, inner in value.items():
-        below = (*location, key)
-        name = _setting(key, below, of_file)
-        if name in found or (name != key and name in value):
-            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *location, key)
-        found[name] = _dotted_in(inner, below, of_file)
-    return found
-
-
-def _setting(key: Any, location: tuple[str | int, ...], of_file: bool) -> Any:
-    """What cells call a dotted setting; anything else as it is."""
-    if not isinstance(key, str):
-        return key
-    if of_file and (now := written_setting(key)) != key:
-        raise LocatedError(f"unknown setting {key!r}; did you mean {now!r}?", *location)
-    return setting(key)
+        below, name = (*location, key), setting(key) if isinstance(key, str) else key
+        if of_file and isinstance(key, str) and (now := written_setting(key)) != key:
+            raise LocatedError(f"unknown setting {key!r}; did you mean {now!r}?", *below)
+        if name in values or (name != key and name in value):
+            raise LocatedError(f"two values for one setting: {key!r} is short for {name!r}", *below)
+        values[name] = _dotted_in(inner, below, of_file)
+    return values

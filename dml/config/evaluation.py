@@ -17,7 +17,7 @@ from dml.types import EvaluationSet, EvaluationSettings, EvaluationSpec, Name
 class EvaluationSection(EvaluationSettings):
     """What is measured, on clean labels."""
 
-    @checked_parts(lambda own: check_metrics(own.metrics))
+    @checked_parts(lambda section: check_metrics(section.metrics))
     def _check(self) -> EvaluationSection:
         for name in self.metrics:
             dml.evaluation.check_metric(name)

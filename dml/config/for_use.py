@@ -27,51 +27,49 @@ def makes_noise(noise: str) -> bool:
 
 
 def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
-    """Those of some noise levels whose labels are as given. They have the same labels.
-
-    Where a dataset has labels as given beside verified ones (noise `given`), those; else the dataset's own, at the rate
-    0 of any noise model; else those of the only label file.
-    """
-    found = list(dict.fromkeys(levels))
-    given = [level for level in found if "given" in discovery.find("dml.noise", noise_model(level.noise)).context]  # type: ignore[attr-defined]
-    files = [level for level in found if not makes_noise(level.noise)]
-    own = [level for level in found if level.rate == 0 and level not in files]
-    return given or own or (files if len(files) == 1 else [])
+    """The noise levels with labels as given: those of noise `given`, else those at rate 0, else the only label file."""
+    distinct = list(dict.fromkeys(levels))
+    given = [level for level in distinct if "given" in discovery.find("dml.noise", noise_model(level.noise)).context]  # type: ignore[attr-defined]
+    files = [level for level in distinct if not makes_noise(level.noise)]
+    clean = [level for level in distinct if level.rate == 0 and level not in files]
+    return given or clean or (files if len(files) == 1 else [])
 
 
 def levels_for_use(
-    levels: Iterable[NoiseLevel], asked: str | None, study: str, how: str = BY_OPTION
+    levels: Iterable[NoiseLevel], requested: str | None, study: str, how: str = BY_OPTION
 ) -> list[NoiseLevel]:
     """The noise levels that models or settings for use are of: those with labels as given, or what is asked for."""
-    known = list(dict.fromkeys(levels))
-    matching = [level for level in known if asked in (None, level.noise, str(level))]
-    names = ", ".join(map(str, known))
+    choices = list(dict.fromkeys(levels))
+    matching = [level for level in choices if requested in (None, level.noise, str(level))]
+    names = ", ".join(map(str, choices))
     if not matching:
-        raise ValueError(f"noise: study {study!r} has no results of {asked!r}{suggestion(str(asked), map(str, known))}")
-    if asked is not None and len(matching) == 1:
+        raise ValueError(
+            f"noise: study {study!r} has no results of {requested!r}{suggestion(str(requested), map(str, choices))}"
+        )
+    if requested is not None and len(matching) == 1:
         return matching
-    if found := as_given(matching):
-        return found
-    if any(not makes_noise(level.noise) for level in known):
+    if usable := as_given(matching):
+        return usable
+    if any(not makes_noise(level.noise) for level in choices):
         why = "has labels of several files, and none as given"
     else:
         why = "trained only on labels that were made wrong on purpose, and not on labels as given"
     raise ValueError(f"study {study!r} {why}: {how.format(what='noise')}: {names}")
 
 
-def dataset_for_use(datasets: Iterable[str], asked: str | None, study: str, how: str = BY_OPTION) -> str:
+def dataset_for_use(datasets: Iterable[str], requested: str | None, study: str, how: str = BY_OPTION) -> str:
     """The dataset that is asked for; None: the only one."""
-    known = list(dict.fromkeys(datasets))
-    if asked is None and len(known) == 1:
-        return known[0]
-    if asked is None:
-        raise ValueError(f"dataset: study {study!r} has several: {how.format(what='dataset')}: {', '.join(known)}")
-    if asked not in known:
-        raise ValueError(f"dataset: study {study!r} has no results of {asked!r}{suggestion(asked, known)}")
-    return asked
+    choices = list(dict.fromkeys(datasets))
+    if requested is None and len(choices) == 1:
+        return choices[0]
+    if requested is None:
+        raise ValueError(f"dataset: study {study!r} has several: {how.format(what='dataset')}: {', '.join(choices)}")
+    if requested not in choices:
+        raise ValueError(f"dataset: study {study!r} has no results of {requested!r}{suggestion(requested, choices)}")
+    return requested
 
 
-def has_own_labels(study: Study, dataset: str) -> bool:
+def has_user_labels(study: Study, dataset: str) -> bool:
     """Whether labels as given are a user's own, of which some may be wrong, and the study knows no verified ones."""
     source = sources.find(study.dataset(dataset).name)
     return getattr(source, "own_labels", True) and not any(section.by_given for section in study.noise)
@@ -80,11 +78,11 @@ def has_own_labels(study: Study, dataset: str) -> bool:
 def comparable(cells: Sequence[Cell]) -> dict[tuple[str, str], list[int]]:
     """The places of cells whose scores compare, by dataset and noise level; those with labels as given come first."""
     given = as_given(cell.noise_level for cell in cells)
-    found: dict[tuple[str, str], list[int]] = {}
+    groups: dict[tuple[str, str], list[int]] = {}
     for place, cell in enumerate(cells):
         level = AS_GIVEN if cell.noise_level in given else str(cell.noise_level)
-        found.setdefault((cell.dataset, level), []).append(place)
-    return dict(sorted(found.items(), key=lambda item: item[0][1] != AS_GIVEN))
+        groups.setdefault((cell.dataset, level), []).append(place)
+    return dict(sorted(groups.items(), key=lambda item: item[0][1] != AS_GIVEN))
 
 
 def for_use(cells: Sequence[Cell]) -> list[list[int]]:
@@ -103,20 +101,20 @@ def caveats(study: Study, cell: Cell) -> list[str]:
 
 def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
     """The caveats of a study's cells, or of some of them, in sentences."""
-    cells, found = study.cells() if cells is None else cells, []
+    cells, texts = study.cells() if cells is None else cells, []
     if any(chosen_on_correct_labels(study, cell) for cell in cells):
-        found.append(
+        texts.append(
             f"{ON_CORRECT.capitalize()}: an oracle. Where training labels are wrong, rates, steps and methods are "
             "still chosen on validation classes with correct labels, which nobody has who needs such a row."
         )
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         if shared := shared_by_classes(study, dataset):
-            found.append(
+            texts.append(
                 f"Shared {shared}: in class splits of {dataset} the images of training and of test classes are made of "
                 f"the same {shared}, which the dataset's own split keeps apart. Networks that know it may score higher "
                 "on new classes."
             )
-    return found
+    return texts
 
 
 def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
@@ -141,10 +139,7 @@ NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
 
 
 def mark(study: Study) -> str:
-    """The mark of the study's comparisons: `not tuned`, `rate not tuned`, or nothing.
-
-    A rate is tuned if it is searched, or if it is an axis of the study: then each rate is a method of its own.
-    """
+    """`not tuned`, `rate not tuned`, or nothing: a rate is tuned if it is searched, or an axis of the study."""
     rates = {f"training.{rate}" for rate in RATES}
     if any(rates.issuperset(settings) for values in study.axes.values() for settings in values):
         return ""
@@ -180,10 +175,10 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     dataset = audited_dataset(study)
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     wanted = section.trained if isinstance(section.trained, dict) else {}
-    found = compare.check_matching(cells, wanted)
-    trained = [cell for cell in found if dml.losses.closed_form_of(cell.loss.name) is None]
+    matching = compare.check_matching(cells, wanted)
+    trained = [cell for cell in matching if dml.losses.closed_form_of(cell.loss.name) is None]
     if not trained:
-        raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
+        raise ValueError(f"{matching[0].loss.name!r} is a closed form, which trains no network: choose another loss")
     cell = trained[next(iter(for_use(trained)), [0])[0]]
     training = study.training_of(cell)
     if study.dataset(dataset).passes_on is not None:

@@ -6,9 +6,8 @@
       training.batch: [{classes: 80, per_class: 2}, {classes: 40, per_class: 4}]
       network: [{training.backbone: mlp, training.embedding_size: 8}, {training.backbone: small_conv, ...}]
 
-A key is a setting, or a section whose settings move together, or a name of the user's own for settings of several
-sections that move together. A cell takes one value of each axis. It ignores the values of settings that its loss or its
-policies do not have.
+A key is a setting, or a section or a name of the user's own for settings that move together. A cell takes one value of
+each axis, and ignores settings that its loss or its policies do not have.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 
 import dml
 from dml import discovery
-from dml.config.errors import PARTS, SETTINGS, LocatedError, own_key, setting, without_settings, written_setting
+from dml.config.errors import PARTS, SETTINGS, LocatedError, section_key, setting, without_settings, written_setting
 from dml.config.parts import LossSection, MinerSection
 from dml.config.terms import StudySection
 from dml.config.training import REAL, TrainingSection
@@ -39,9 +38,9 @@ S = TypeVar("S", bound=StudySection | TrainingSettings)
 
 def axes(grid: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
     """The values of each axis, as dotted settings."""
-    found = {key: [_flat(key, value, ("grid", key, i)) for i, value in enumerate(grid[key])] for key in grid}
+    points_by_axis = {key: [_flat(key, value, ("grid", key, i)) for i, value in enumerate(grid[key])] for key in grid}
     owner: dict[str, str] = {}
-    for axis, points in found.items():
+    for axis, points in points_by_axis.items():
         if len(points) < 2 or any(point in points[:i] for i, point in enumerate(points)):  # 5 and 5.0 are one value
             raise LocatedError(f"expected at least two values, each once, got {grid[axis]!r}", "grid", axis)
         for name in dict.fromkeys(itertools.chain.from_iterable(points)):
@@ -54,7 +53,7 @@ def axes(grid: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
         if whole in owner:
             part, other = written_setting(name), written_setting(whole)
             raise LocatedError(f"{part!r} is a part of {other!r}, which varies too: remove one", "grid", axis)
-    return found
+    return points_by_axis
 
 
 def combinations(axes: Mapping[str, list[Values]]) -> list[Values]:
@@ -64,8 +63,8 @@ def combinations(axes: Mapping[str, list[Values]]) -> list[Values]:
 
 def of(room: str, values: Mapping[str, Any]) -> Values:
     """The settings of one section, without its name: `loss.margin` -> `margin`."""
-    found = {key.partition(".")[2]: value for key, value in values.items() if key.partition(".")[0] == room}
-    return {own_key(room, name): value for name, value in found.items()}
+    parts = ((key.partition("."), value) for key, value in values.items())
+    return {section_key(room, name): value for (section, _, name), value in parts if section == room}
 
 
 def changed(section: S, values: Mapping[str, Any]) -> S:
@@ -122,17 +121,16 @@ def _check(key: str, location: tuple[str | int, ...]) -> None:
     """That a setting exists and can vary. Those of losses and policies are checked with the cells."""
     if key in FIXED:
         raise LocatedError(f"{key!r} does not decide a result, so it cannot vary", *location)
-    known = _settings()
+    choices = _settings()
     inside = any(key == name or key.startswith(f"{name}.") for name in OF_PARTS.values())
-    if key.startswith("training.") and written_setting(key) not in known and not inside:
-        raise LocatedError(f"unknown setting {written_setting(key)!r}{discovery.suggestion(key, known)}", *location)
+    if key.startswith("training.") and written_setting(key) not in choices and not inside:
+        raise LocatedError(f"unknown setting {written_setting(key)!r}{discovery.suggestion(key, choices)}", *location)
 
 
 def _settings() -> list[str]:
     """The settings that can vary, without those of losses and policies, as a file writes them."""
-    known = without_settings("training", (own.name for own in fields(TrainingSection)))
-    names = [f"training.{name}" for name in known]
-    names += [f"training.batch.{own.name}" for own in fields(BatchSpec)]
+    sections = without_settings("training", (field.name for field in fields(TrainingSection)))
+    names = [f"training.{name}" for name in sections] + [f"training.batch.{field.name}" for field in fields(BatchSpec)]
     return [name for name in names if name not in FIXED]
 
 
@@ -143,9 +141,9 @@ def loss_settings(loss: LossSection, grid_point: Mapping[str, Any]) -> dict[str,
 
 def loss_with(loss: LossSection, grid_point: Mapping[str, Any]) -> LossSection:
     """A loss with what varies filled in; what varies is not searched."""
-    own = loss_settings(loss, grid_point)
-    search = None if loss.search is None else {k: v for k, v in loss.search.items() if k not in own}
-    return changed(loss, {"settings": {**loss.settings, **own}, "search": search})
+    varying = loss_settings(loss, grid_point)
+    search = None if loss.search is None else {k: v for k, v in loss.search.items() if k not in varying}
+    return changed(loss, {"settings": {**loss.settings, **varying}, "search": search})
 
 
 def miner_with(miner: MinerSection, grid_point: Mapping[str, Any]) -> MinerSection:
@@ -158,17 +156,12 @@ def miner_settings(
     positives: str | None, negatives: str | None, foreign: Part | None, grid_point: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """What varies of a cell's miner, two policies or one of another package: the settings that it has."""
-    asked = of("miner", grid_point)
-    if not asked:
+    varying = of("miner", grid_point)
+    if not varying:
         return {}
     if foreign is not None:
-        return discovery.accepted(discovery.find("dml.miners", foreign.name), asked)
+        return discovery.accepted(discovery.find("dml.miners", foreign.name), varying)
     if positives is None or negatives is None:
         return {}
     taken = dml.miners.settings_of_pair(positives, negatives)
-    return {key: value for key, value in asked.items() if key in taken}
-
-
-def foreign_miner(miner: MinerSection) -> Part | None:
-    """The miner of another package that a study names."""
-    return Part(miner.name, dict(miner.settings)) if miner.name else None
+    return {key: value for key, value in varying.items() if key in taken}

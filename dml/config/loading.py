@@ -15,7 +15,7 @@ import dml
 from dml import discovery
 from dml.config.checks import check
 from dml.config.data import DatasetSection
-from dml.config.errors import LocatedError, explain, own_key, place_in, renamed
+from dml.config.errors import LocatedError, explain, place_in, renamed, section_key
 from dml.config.study import DECIDING, Study
 from dml.config.terms import NAMES_ONLY, SPELT
 from dml.data import DataError, batches, sources
@@ -33,19 +33,11 @@ class ConfigError(ValueError):
 
 
 def load_study(path: Path | str, parts: bool = True) -> Study:
-    """Read and check a study.
+    """Read and check a study. Raises ConfigError with one line per problem: `file:line: key: problem`.
 
     `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
-    merged, other values replaced, and `null` restores a default. Claims may be those of the project's `papers`.
-
-    Parameters
-    ----------
-    parts : check the settings of losses, networks and other parts too, which imports them. Without it the study has no
-        cells, and is one that was checked before.
-
-    Raises
-    ------
-    ConfigError : with one line per problem: `file:line: key: what was expected, what came, what can be chosen`.
+    merged, other values replaced, and `null` restores a default. Without `parts`, the settings of losses, networks and
+    other parts are not checked, which would import them: such a study has no cells.
     """
     path = Path(path)
     files = _files(path)
@@ -64,12 +56,7 @@ def load_study(path: Path | str, parts: bool = True) -> Study:
 
 
 def study_from(content: Mapping[str, Any], name: str = "", parts: bool = True) -> Study:
-    """The study with these settings, checked as a whole.
-
-    Raises
-    ------
-    ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
-    """
+    """The study with these settings, checked as a whole. Raises ValueError, which `explain` finds in the file."""
     content = renamed(content)
     reading = NAMES_ONLY.set(True)  # what is wrong without a look at any part is said within a second
     try:
@@ -106,30 +93,27 @@ def _check_truth(content: Any, read: Any, *location: str | int) -> None:
 
 
 def content_of(path: Path | str) -> dict[str, Any]:
-    """A study's settings as its file and those that it extends state them, with the names of the code.
-
-    Raises as `load_study` does.
-    """
+    """A study's settings as its file and those that it extends state them, with the names of the code."""
     return _content(_files(Path(path)))
 
 
 def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
     content: dict[str, Any] = {}
-    for _, _, own in reversed(files):
-        content = _merged(content, own)
+    for _, _, stated in reversed(files):
+        content = _merged(content, stated)
     return content
 
 
 def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
     """Each file's path, text and own settings, from the study to the last one that is extended."""
-    found: list[tuple[Path, str, dict[str, Any]]] = []
+    files: list[tuple[Path, str, dict[str, Any]]] = []
     where = str(path)
     while True:
         if not path.is_file():
             studies = [file.stem for file in study_files(path.parent)]
             raise ConfigError(f"{where}: no such study{discovery.suggestion(path.stem, studies)}")
-        if path in [file for file, _, _ in found]:
-            chain = " -> ".join(file.stem for file, _, _ in found)
+        if path in [file for file, _, _ in files]:
+            chain = " -> ".join(file.stem for file, _, _ in files)
             raise ConfigError(f"{where}: {chain} -> {path.stem}: a study cannot extend itself")
         text, content = _read(path)
         base = content.pop(EXTENDS, None)
@@ -137,9 +121,9 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
             content = renamed(content, of_file=True)
         except LocatedError as error:
             raise ConfigError(explain([(path, text)], Study, error)) from None
-        found.append((path, text, content))
+        files.append((path, text, content))
         if base is None:
-            return found
+            return files
         if not isinstance(base, str):
             raise ConfigError(f"{path}: {EXTENDS}: expected the name of a study, got {base!r}")
         where, path = f"{path}: {EXTENDS}: {base!r}", path.with_name(f"{base}.yaml")
@@ -173,10 +157,7 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
 
 
 def _wrong_keys(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
-    """The line and the description of each key that is no text, or that a mapping contains twice.
-
-    YAML would take the last one of these, and reads `on` as true.
-    """
+    """Line and problem of each key that is no text (YAML reads `on` as true), or that a mapping contains twice."""
     if isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
             yield from _wrong_keys(item, f"{place}[{number}]")
@@ -192,10 +173,10 @@ def _wrong_keys(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, 
             yield from _wrong_keys(value, name)
 
 
-def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the settings of `own`; a setting that is None is removed."""
+def _merged(base: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the settings of `stated`; a setting that is None is removed."""
     merged = dict(base)
-    for key, value in own.items():
+    for key, value in stated.items():
         before = merged.get(key)
         if value is None and key in merged:
             del merged[key]
@@ -206,12 +187,8 @@ def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-BACKBONE = "training.backbone_settings"
-
-
 def check_files(study: Study, path: Path) -> None:
-    """Reject a study whose backbones need packages that are missing, or files of weights that are missing or of another
-    kind.
+    """Reject a study whose backbones need missing packages, or files of weights that are missing or of another kind.
 
     Studies are valid without their files: the report shows published results on machines that have none.
     """
@@ -224,7 +201,7 @@ def check_files(study: Study, path: Path) -> None:
         setting = "training.backbone"
         try:
             dml.models.find(training.backbone).check_installed(training.backbone_settings)
-            setting = BACKBONE
+            setting = "training.backbone_settings"
             dml.models.with_files(training.backbone, training.backbone_settings)
         except ValueError as error:
             raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
@@ -301,11 +278,11 @@ def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
     """Where a study states a setting, or a section, of a cell: keys and positions of lists."""
     for axis, points in study.axes.items():
         for place, point in enumerate(points):
-            own = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
-            if own and all(cell.grid_point.get(key) == value for key, value in own.items()):
+            varying = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
+            if varying and all(cell.grid_point.get(key) == value for key, value in varying.items()):
                 return "grid", axis, place
     room, _, rest = setting.partition(".")
-    return tuple(filter(None, (room, *own_key(room, rest).split("."))))
+    return tuple(filter(None, (room, *section_key(room, rest).split("."))))
 
 
 ATTRIBUTE = "study"  # of a table of trials

@@ -42,18 +42,17 @@ class LossSection(StudySection):
         """Whether the loss, with these settings, takes the tuples that a miner chooses."""
         return self._uses_tuples
 
-    @checked_parts(lambda own: discovery.check_name("dml.losses", own.name))
+    @checked_parts(lambda section: discovery.check_name("dml.losses", section.name))
     def _check(self) -> LossSection:
         part = discovery.find("dml.losses", self.name)
         label = f"loss {self.name!r}"
         discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
         for key in SAMPLE:
-            if key in self.settings or key in (self.search or {}):
+            if key in {**self.settings, **(self.search or {})}:
                 raise ValueError(
                     f"{label}: {key!r} follows from the training labels and training.embedding_size: remove it"
                 )
-        both = set(self.settings) & set(self.search or {})
-        if both:
+        if both := set(self.settings) & set(self.search or {}):
             raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
         self._uses_tuples = self.check(normalize=True)
         if not self._uses_tuples and (self.positives or self.negatives):
@@ -65,15 +64,13 @@ class LossSection(StudySection):
         searched = {key: extremes(space) for key, space in self._resolved().items()}
         first = {key: values[0] for key, values in searched.items()}
         trials = [{key: value} for key, values in searched.items() for value in values]
-        uses_tuples = True
         for trial in [*trials, {}]:
             settings = {**first, **self.settings, **trial}
             try:
                 loss = dml.losses.build_for(self.name, settings, **SAMPLE, normalize=normalize)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"loss {self.name!r}: {error}") from error
-            uses_tuples = loss.uses_tuples
-        return uses_tuples
+        return loss.uses_tuples
 
     def part(self) -> Part:
         """The loss with the space that a search explores: its own search space where the study gives none."""
@@ -121,7 +118,7 @@ class FilterSection(StudySection):
         told = {"rate": TOLD if rate is True else rate}
         return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
-    @checked_parts(lambda own: discovery.check_name("dml.filters", own.name))
+    @checked_parts(lambda section: discovery.check_name("dml.filters", section.name))
     def _check(self) -> FilterSection:
         part = discovery.find("dml.filters", self.name)
         label = f"filter {self.name!r}"
@@ -152,10 +149,7 @@ def is_told(part: Part) -> bool:
 
 
 def filter_text(part: Part | None) -> str:
-    """What claims call a filter: `none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` for one that is told it.
-
-    Cells have other names, from before rates were estimated: `prism` for one that is told its rate.
-    """
+    """What claims call a filter: `none`, `prism`, `prism(rate=0.2)`; `prism(rate=true)`, which cells call `prism`."""
     if part is None:
         return NO_FILTER
     settings = {key: value for key, value in part.settings.items() if (key, value) != ("rate", ESTIMATED)}
@@ -170,7 +164,7 @@ class MinerSection(StudySection):
         {}, description="of policies: `margin`, `epsilon` (may be negative), `cutoff`, `max_distance`, `window`"
     )
 
-    @checked_parts(lambda own: None)
+    @checked_parts(lambda section: None)
     def _check(self) -> MinerSection:
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")

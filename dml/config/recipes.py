@@ -1,16 +1,7 @@
 """What a study leaves open: its search, and with a recipe all of one way of training. Each value states its source.
 
-Without a recipe, a study is tuned (`SEARCHED`): rate, decay, the rate of a loss's own parameters, and when to stop.
-`search: {sampler: fixed}` tunes nothing. Recipes:
-
-    scratch   a network with random weights
-    head      only the embedding head, on stored features of a pretrained backbone
-    partial   the head and the upper blocks of a pretrained backbone, on stored activations of the block below
-    finetune  a whole pretrained network
-
-`partial` and `finetune` have other values for networks with layer norm (`LAYER_NORM`).
-
-A study's own settings have priority. Those that make a recipe what it is (`FIXED`) cannot be set otherwise.
+Without a recipe, a study is tuned (`SEARCHED`). A study's own settings have priority over those of its recipe, except
+for those that make the recipe what it is (`FIXED`). `LAYER_NORM` has other values for networks with layer norm.
 """
 
 from __future__ import annotations
@@ -42,20 +33,23 @@ CROPS = Value("random_resized_crop", "Revisiting DML (Roth et al. 2020); powerfu
 AREA = Value({"scale": [0.5, 1.0]}, MEASURED)
 FROZEN_NORM = Value("frozen", "Revisiting DML; Proxy-Anchor, code/net/resnet.py")
 STOP = Value("best", "Musgrave et al. 2020, section 3.2: on validation classes")
-TUNING = {
+COMMON = {
+    "training.optimizer": ADAMW,
+    "training.weight_decay": DECAY,
+    "training.schedule": COSINE,
+    "training.warmup_steps": WARMUP,
     "search.sampler": Value("tpe", "Akiba et al. 2019 (Optuna)"),
     "search.trials": Value(6, MEASURED),
     "search.stop": STOP,
 }
-DECAYS = {"log_uniform": [1e-6, 1e-2]}
 RATES = ("learning_rate", "head_learning_rate")
 
 
 def searched(*rates: list[float], source: str = MEASURED) -> Value:
     """A search of the rate (and the head's, if it has its own), the decay, and the rate of a loss's own parameters."""
-    ranges = {name: {"log_uniform": own} for name, own in zip(RATES, rates, strict=False)}
+    ranges = {name: {"log_uniform": interval} for name, interval in zip(RATES, rates, strict=False)}
     source += "; decay around Revisiting DML's 4e-4 and Proxy-Anchor's 1e-4; own: each loss's file"
-    return Value({**ranges, "weight_decay": DECAYS, "loss_learning_rate": "own"}, source)
+    return Value({**ranges, "weight_decay": {"log_uniform": [1e-6, 1e-2]}, "loss_learning_rate": "own"}, source)
 
 
 SEARCHED = {
@@ -64,56 +58,40 @@ SEARCHED = {
 }
 """What is searched without a recipe."""
 
+UPPER = {
+    "training.head_start": WHITENING,
+    "training.head_refit": WHITENING,
+    "training.batch_norm": FROZEN_NORM,
+    "training.augment": CROPS,
+    "training.augment_settings": AREA,
+}
 RECIPES: dict[str, dict[str, Value]] = {
     "scratch": {
-        "training.optimizer": ADAMW,
+        **COMMON,
         "training.learning_rate": Value(1e-3, "Kingma and Ba 2015, algorithm 1"),
-        "training.weight_decay": DECAY,
-        "training.schedule": COSINE,
-        "training.warmup_steps": WARMUP,
         "training.search": searched([3e-4, 1e-2]),
-        **TUNING,
     },
     "head": {
+        **COMMON,
         "training.head_start": WHITENING,
-        "training.optimizer": ADAMW,
         "training.learning_rate": Value(3e-5, MEASURED),
-        "training.weight_decay": DECAY,
-        "training.schedule": COSINE,
-        "training.warmup_steps": WARMUP,
         "training.search": searched([1e-6, 1e-3]),
-        **TUNING,
     },
     "partial": {
-        "training.head_start": WHITENING,
-        "training.head_refit": WHITENING,
-        "training.optimizer": ADAMW,
+        **COMMON,
+        **UPPER,
         "training.learning_rate": Value(1e-4, MEASURED),
         "training.head_learning_rate": Value(3e-5, MEASURED),
-        "training.weight_decay": DECAY,
-        "training.schedule": COSINE,
-        "training.warmup_steps": WARMUP,
-        "training.batch_norm": FROZEN_NORM,
-        "training.augment": CROPS,
-        "training.augment_settings": AREA,
         "training.search": searched([3e-5, 5e-4], [3e-6, 1e-4]),
-        **TUNING,
     },
     "finetune": {
-        "training.head_start": WHITENING,
-        "training.head_refit": WHITENING,
-        "training.optimizer": ADAMW,
+        **COMMON,
+        **UPPER,
         "training.learning_rate": Value(1e-5, "Revisiting DML, parameters.py"),
         "training.head_learning_rate": Value(1e-5, MEASURED),
         "training.weight_decay": Value(4e-4, "Revisiting DML, parameters.py"),
-        "training.schedule": COSINE,
-        "training.warmup_steps": WARMUP,
         "training.clip_value": Value(10.0, "Proxy-Anchor, code/train.py"),
-        "training.batch_norm": FROZEN_NORM,
-        "training.augment": CROPS,
-        "training.augment_settings": AREA,
         "training.search": searched([3e-6, 3e-4]),
-        **TUNING,
     },
 }
 
@@ -146,12 +124,7 @@ LAYER_NORM: dict[str, dict[str, Value]] = {
 }
 """Of networks that have layer norm and no batch norm, such as Vision Transformers, Swin and ConvNeXt."""
 
-FIXED: dict[str, dict[str, bool]] = {
-    "scratch": {"frozen": False, "train_from": False},
-    "head": {"frozen": True, "train_from": False},
-    "partial": {"frozen": False, "train_from": True},
-    "finetune": {"frozen": False, "train_from": False},
-}
+FIXED = {name: {"frozen": name == "head", "train_from": name == "partial"} for name in RECIPES}
 """Whether a recipe's `training` has these settings."""
 MEANING = {
     "scratch": "trains the whole network",
@@ -179,9 +152,9 @@ def fill(study: Mapping[str, Any]) -> dict[str, Any]:
         values = LAYER_NORM[name]
     for setting, (value, _) in values.items():
         section, _, key = setting.partition(".")
-        own, given = filled.setdefault(section, {}), study.get(section) or {}
-        if isinstance(own, dict) and isinstance(given, Mapping) and not _replaced(key, given):
-            own.setdefault(key, _open(value, given) if setting == "training.search" else value)
+        settings, stated = filled.setdefault(section, {}), study.get(section) or {}
+        if isinstance(settings, dict) and isinstance(stated, Mapping) and not _replaced(key, stated):
+            settings.setdefault(key, _open(value, stated) if setting == "training.search" else value)
     return filled
 
 
@@ -191,9 +164,8 @@ def _has_layer_norm(training: Any) -> bool:
         return False
     try:
         backbone = training.get("backbone", TrainingSettings.backbone)
-        own = backbone if isinstance(backbone, Mapping) else {"name": backbone}
-        settings = own.get("settings") or training.get("backbone_settings") or {}
-        return dml.models.has_layer_norm(own["name"], settings)
+        part = backbone if isinstance(backbone, Mapping) else {"name": backbone}
+        return dml.models.has_layer_norm(part["name"], part.get("settings") or training.get("backbone_settings") or {})
     except (ValueError, TypeError, KeyError, AttributeError):
         return False
 
@@ -205,22 +177,22 @@ def _trains(study: Mapping[str, Any]) -> bool:
     return not fixed and not (isinstance(training, Mapping) and training.get("steps") == 0)
 
 
-def _open(search: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _open(search: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
     """What is searched beside a study's own settings: what is set by hand is not, and one rate set by hand sets all."""
-    set_by_hand = set(own) | (set(RATES) if set(RATES) & set(own) else set())
+    set_by_hand = set(stated) | (set(RATES) if set(RATES) & set(stated) else set())
     return {key: space for key, space in search.items() if key not in set_by_hand}
 
 
-def _replaced(key: str, own: Mapping[str, Any]) -> bool:
+def _replaced(key: str, stated: Mapping[str, Any]) -> bool:
     """Whether a value has no meaning beside the study's own settings."""
     if key in ("head_start", "head_refit"):
-        return own.get("init_from") is not None
+        return stated.get("init_from") is not None
     if key == "augment_settings":
-        return own.get("augment", CROPS.value) != CROPS.value
+        return stated.get("augment", CROPS.value) != CROPS.value
     if key == "warmup_steps":  # it would leave hardly a step after it
-        steps = own.get("steps")
+        steps = stated.get("steps")
         return isinstance(steps, int) and steps < 2 * WARMUP.value
-    return key in ("trials", "stop") and own.get("sampler") == "fixed"
+    return key in ("trials", "stop") and stated.get("sampler") == "fixed"
 
 
 def _check(name: str, training: Mapping[str, Any]) -> None:

@@ -38,29 +38,18 @@ Schema = dict[str, Any]
 
 
 def _schema() -> Schema:
-    found = _with_names(Study.model_json_schema())
-    del found["properties"]["name"]  # the file's
-    for name in PARTS:
-        section = _section(found["properties"][name], found)
+    schema = _with_names(Study.model_json_schema())
+    del schema["properties"]["name"]  # the file's
+    for name, parts in PARTS.items():
+        section = _section(schema["properties"][name], schema)
         assert section is not None, name
-        _write_parts(name, section)
+        for part in parts:  # a file has its settings inside it
+            field, settings = section["properties"][part], section["properties"].pop(f"{part}{SETTINGS}")
+            kinds = [*field.get("anyOf", [dict(field)]), {"properties": {"name": {}, "settings": {}}}]
+            field |= {"anyOf": kinds, "description": f"{field['description']}; settings: {settings['description']}"}
     extends = "another study in the folder: its settings, except for those given here"
-    found["properties"] = {EXTENDS: {"type": "string", "description": extends}, **found["properties"]}
-    return found
-
-
-def _write_parts(name: str, section: Schema) -> None:
-    """Describe the parts of a section as a file has them."""
-    settings = section["properties"]
-    for part in PARTS[name]:
-        plain, inner = settings[part], settings.pop(f"{part}{SETTINGS}")
-        described = {key: plain.pop(key) for key in ("default", "description") if key in plain}
-        plain = plain if "anyOf" in plain else {"anyOf": [plain]}
-        own = {"name": {**plain, "description": described["description"]}}
-        own["settings"] = {"anyOf": [inner, {"type": "null"}], "description": inner["description"]}
-        both = {"type": "object", "properties": own, "additionalProperties": False}
-        described["description"] += f"; settings: {inner['description']}"
-        settings[part] = {"anyOf": [*plain["anyOf"], both], **described}
+    schema["properties"] = {EXTENDS: {"type": "string", "description": extends}, **schema["properties"]}
+    return schema
 
 
 def _with_names(schema: Any) -> Any:
@@ -69,11 +58,8 @@ def _with_names(schema: Any) -> Any:
         return [_with_names(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {"anyOf" if key == "oneOf" else key: _with_names(inner) for key, inner in schema.items()}
-    if isinstance(schema.get("parts"), str):
-        names = list(discovery.names(found.pop("parts")))
-        found = {"enum": names, **found}
-    return found
+    names = {"enum": list(discovery.names(schema["parts"]))} if isinstance(schema.get("parts"), str) else {}
+    return names | {"anyOf" if key == "oneOf" else key: _with_names(inner) for key, inner in schema.items()}
 
 
 def reference() -> str:
@@ -90,19 +76,18 @@ def reference() -> str:
 def _sections(path: str, parent: Schema, whole: Schema) -> Iterator[tuple[str, Schema]]:
     """Each section below another by its dotted path."""
     for name, field in parent["properties"].items():
-        found = _section(field, whole)
-        if found is not None:
+        if (section := _section(field, whole)) is not None:
             below = f"{path}.{name}".lstrip(".")
-            yield below, found
-            yield from _sections(below, found, whole)
+            yield below, section
+            yield from _sections(below, section, whole)
 
 
 def _section(field: Schema, whole: Schema) -> Schema | None:
     """The section that a setting is, or contains, if it is one."""
     if "$ref" in field:
         return whole["$defs"][field["$ref"].rsplit("/", 1)[1]]
-    inner = [field["items"]] if "items" in field else [*field.get("anyOf", []), *field.get("properties", {}).values()]
-    return next((found for part in inner if (found := _section(part, whole)) is not None), None)
+    inner = [field["items"]] if "items" in field else field.get("anyOf", [])
+    return next((section for part in inner if (section := _section(part, whole)) is not None), None)
 
 
 def _table(path: str, section: Schema, whole: Schema) -> str:
@@ -145,10 +130,5 @@ def _default(field: Schema) -> str:
     return f"`{json.dumps(default, ensure_ascii=False).replace(chr(34), '')}`"
 
 
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(reference(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(reference(), encoding="utf-8")

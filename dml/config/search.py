@@ -1,7 +1,7 @@
 """The sections `search` and `resources`, and what a trial's curve says (`search.stop`).
 
-With `best`, the best step of the best tuning trial becomes the number of steps of confirmed trials, as early stopping
-does (Prechelt, "Early Stopping - But When?", 1998), but all steps are seen first, so no patience has to be chosen.
+With `best`, confirmed trials train as many steps as the best tuning trial had at its best (Prechelt, "Early Stopping -
+But When?", 1998). All steps are seen first, so no patience has to be chosen.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from pydantic import Field
 import dml
 from dml.config.terms import EvaluatedLevel, StudySection, check_metrics, checked_parts
 from dml.types import Name
-
-TRUE_LABELS = "true_labels"
 
 
 class SearchSection(StudySection):
@@ -53,9 +51,9 @@ class SearchSection(StudySection):
 
     def chooses_by_observed(self, rate: float) -> bool:
         """Whether wrong labels choose, at a noise rate."""
-        return rate > 0 and self.validation != TRUE_LABELS
+        return rate > 0 and self.validation == "observed"
 
-    @checked_parts(lambda own: check_metrics([own.objective]))
+    @checked_parts(lambda section: check_metrics([section.objective]))
     def _check(self) -> SearchSection:
         dml.evaluation.check_metric(self.objective)
         return self
@@ -83,21 +81,15 @@ class ResourcesSection(StudySection):
         return {"CPU": 1.0, "GPU": self.gpus_per_trial / workers}
 
 
-TENTHS = 10  # evaluations of a tuning trial beside that before its first step, at most, unless a study says otherwise
-
-
 def stops_at_best(search: SearchSection, phase: str) -> bool:
     """Whether a trial of this phase counts by the best point of its curve."""
     return search.stop == "best" and phase == "tune"
 
 
 def best_point(curve: Iterable[Any], objective: str) -> tuple[int, float] | None:
-    """The step and the value of the best point of a curve, the earliest in a tie; None if it has no finite value.
+    """The step and value of the best point of a curve `[[step, {score: value}], ...]`, the earliest in a tie.
 
-    Parameters
-    ----------
-    curve : `[[step, {score: value}], ...]`.
-    objective : the score that decides.
+    None if it has no finite value of the objective.
     """
     points = [(int(step), scores.get(objective)) for step, scores in curve]
     finite = [(step, float(value)) for step, value in points if value is not None and math.isfinite(value)]
@@ -107,12 +99,7 @@ def best_point(curve: Iterable[Any], objective: str) -> tuple[int, float] | None
 def value_of(
     search: SearchSection, phase: str, objective: str, scores: Mapping[str, float], curve: Iterable[Any]
 ) -> float | None:
-    """What a trial counts with; None if it lacks the objective.
-
-    Parameters
-    ----------
-    scores : after the last step.
-    """
+    """What a trial counts with, by its curve or its `scores` after the last step; None if it lacks the objective."""
     if not stops_at_best(search, phase):
         return scores.get(objective)
     best = best_point(curve, objective)
@@ -126,9 +113,4 @@ def evaluated_steps(steps: int, every: int) -> list[int]:
 
 def default_every(steps: int) -> int:
     """Steps between two evaluations of such a trial, if the study does not say."""
-    return max(1, -(-steps // TENTHS))
-
-
-def tuning_every(search: SearchSection, every: int | None, steps: int) -> int | None:
-    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end."""
-    return default_every(steps) if every is None and stops_at_best(search, "tune") else every
+    return max(1, -(-steps // 10))

@@ -14,7 +14,6 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 import dml
 from dml import discovery
-from dml.config import grid as combining
 from dml.config import grid as grids
 from dml.config import recipes
 from dml.config.compare import ComparisonSection
@@ -52,14 +51,14 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     kind = dml.losses.closed_form_of(loss)
     if kind is None:
         return training
-    kept = {name: getattr(training, name) for name in DECIDING_FEATURES}
+    of_features = {name: getattr(training, name) for name in DECIDING_FEATURES}
     init_from = None if training.init_from is None else replace(training.init_from, head="new")
     if training.train_from is not None:  # such trials start from the features of the whole backbone
-        kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
-    found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
-    if images and not (is_pretrained(training) or found.frozen or init_from):
-        return replace(found, backbone=PIXELS, backbone_settings={})
-    return replace(found, layers=kind == FREE and images and init_from is None)
+        of_features |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
+    of_features |= {"init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind}
+    if images and not (is_pretrained(training) or of_features["frozen"] or init_from):
+        return TrainingSpec(**{**of_features, "backbone": PIXELS, "backbone_settings": {}})
+    return TrainingSpec(**of_features, layers=kind == FREE and images and init_from is None)
 
 
 def is_pretrained(training: TrainingSpec | TrainingSection) -> bool:
@@ -185,40 +184,45 @@ class Study(StudySection):
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""
-        found = {cell.name: cell for cell in self.combinations() if cell.name not in self._left_out}
-        return list(found.values())
+        return list({cell.name: cell for cell in self.combinations() if cell.name not in self._left_out}.values())
 
     def without(self, names: Collection[str]) -> Study:
         """The study without the cells of these names, and without the datasets that then have no cell."""
-        found = self.model_copy()
-        found._left_out = self._left_out | set(names)
-        used = {cell.dataset for cell in found.cells()}
-        return found.model_copy(update={"datasets": [d for d in self.datasets if d.label in used]})
+        reduced = self.model_copy()
+        reduced._left_out = self._left_out | set(names)
+        used = {cell.dataset for cell in reduced.cells()}
+        return reduced.model_copy(update={"datasets": [d for d in self.datasets if d.label in used]})
 
     def combinations(self) -> Iterator[Cell]:
         """The cells in the study's order. A cell comes several times if it ignores a setting that varies."""
         variants = grids.combinations(self.axes)
         for dataset, noise, loss in itertools.product(self.datasets, self.noise, self.losses):
             for rate, grid_point in itertools.product(noise.rates, variants):
-                of_loss = combining.loss_settings(loss, grid_point)
-                own = combining.loss_with(loss, grid_point) if of_loss else loss
-                part = own.part()
+                of_loss = grids.loss_settings(loss, grid_point)
+                section = grids.loss_with(loss, grid_point) if of_loss else loss
+                part = section.part()
                 part = Part(part.name, {k: v for k, v in part.settings.items() if k not in of_loss}, part.search)
-                miner = combining.foreign_miner(self.miner) if own.uses_tuples else None
-                for positives, negatives in self._policies(own):
+                miner = (
+                    Part(self.miner.name, dict(self.miner.settings))
+                    if self.miner.name and section.uses_tuples
+                    else None
+                )
+                for positives, negatives in self._policies(section):
                     if miner is not None:
                         positives = negatives = None
-                    of_miner = combining.miner_settings(positives, negatives, miner, grid_point)
+                    of_miner = grids.miner_settings(positives, negatives, miner, grid_point)
                     taken = {"loss": of_loss, "miner": of_miner}
-                    kept = {
+                    effective = {
                         key: value
                         for key, value in grid_point.items()
                         if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
                         if takes(loss.name, key)
                     }
-                    for section in self.filters:
-                        chosen = section.part() if dml.losses.closed_form_of(loss.name) is None else None
-                        yield Cell(dataset.label, noise.label, rate, part, positives, negatives, miner, kept, chosen)
+                    for entry in self.filters:
+                        sieve = entry.part() if dml.losses.closed_form_of(loss.name) is None else None
+                        yield Cell(
+                            dataset.label, noise.label, rate, part, positives, negatives, miner, effective, sieve
+                        )
 
     def _policies(self, loss: LossSection) -> list[tuple[str | None, str | None]]:
         """The pairs of policies of one loss; one pair of None if it chooses no tuples."""
@@ -228,48 +232,42 @@ class Study(StudySection):
         return list(itertools.product(positives, negatives))
 
     def training_of(self, cell: Cell) -> TrainingSection:
-        """The section `training` with what varies filled in; on vectors, with the backbone that passes them on."""
+        """The section `training` with what varies filled in; on vectors, with the backbone that passes them on.
+
+        Random crops have the size of the images that evaluation sees, unless the study sets another.
+        """
         values, passes_on = grids.of("training", cell.grid_point), self.dataset(cell.dataset).passes_on
         if passes_on is not None:
             values = {k: v for k, v in values.items() if not k.startswith("backbone")}
             values |= {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
-        training = grids.changed(self.training, values)
-        return grids.changed(training, self._crop_of(training, cell.dataset))
-
-    def _crop_of(self, training: TrainingSection, dataset: str) -> dict[str, Any]:
-        """The size of random crops, where nothing says it: that of the images that evaluation sees."""
-        side, default = (
-            self.dataset(dataset).side,
-            discovery.defaults_of(discovery.find("dml.data.augment", training.augment)),
-        )
-        if side is None or default.get(CROP) in (None, side) or CROP in training.augment_settings:
-            return {}
-        return {"augment_settings": {**training.augment_settings, CROP: side}}
+        training, side = grids.changed(self.training, values), self.dataset(cell.dataset).side
+        default = discovery.defaults_of(discovery.find("dml.data.augment", training.augment)).get(CROP)
+        if side is None or default in (None, side) or CROP in training.augment_settings:
+            return training
+        return grids.changed(training, {"augment_settings": {**training.augment_settings, CROP: side}})
 
     def with_pixels(self) -> Study:
         """The study in which `resize: network` is the size and the filter that its networks' weights were trained for.
 
         Images are squashed to the square, not cropped as in that training: docs/networks.md says why.
         """
-        asked = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
-        if not asked:
+        unresolved = [index for index, dataset in enumerate(self.datasets) if dataset.resize == NETWORK]
+        if not unresolved:
             return self
         trainings = [grids.changed(self.training, grids.of("training", p)) for p in grids.combinations(self.axes)]
         try:
-            own = dml.models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
+            resize = dml.models.pixels_of([(training.backbone, training.backbone_settings) for training in trainings])
         except ValueError as error:
             message = f"{NETWORK}: {error}: expected a side in pixels, or {{side, interpolation, crop}}"
-            raise LocatedError(message, "datasets", asked[0], "resize") from None
-        sized = {"resize": replace(own, crop=None)}
-        datasets = [
-            DatasetSection(**{**dict(dataset), **sized}) if index in asked else dataset
-            for index, dataset in enumerate(self.datasets)
-        ]
+            raise LocatedError(message, "datasets", unresolved[0], "resize") from None
+        datasets = list(self.datasets)
+        for index in unresolved:
+            datasets[index] = DatasetSection(**{**dict(datasets[index]), "resize": replace(resize, crop=None)})
         return self.model_copy(update={"datasets": datasets})
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""
-        return combining.miner_with(self.miner, cell.grid_point)
+        return grids.miner_with(self.miner, cell.grid_point)
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""

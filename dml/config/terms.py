@@ -124,8 +124,8 @@ def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str)
     """A search with the spaces that a part states where it says `own`."""
     for key, space in search.items():
         if isinstance(space, Own) and key not in stated:
-            known = ", ".join(stated) or "none"
-            raise ValueError(f"{label}: search: {key}: it states no range of its own for it. Those it states: {known}")
+            names = ", ".join(stated) or "none"
+            raise ValueError(f"{label}: search: {key}: it states no range of its own for it. Those it states: {names}")
     return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
 

@@ -47,7 +47,7 @@ RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
 REAL = (*RATES, "weight_decay", "layer_decay", "clip_norm", "clip_value")
 NAMED = ("optimizer", "schedule", "batch_norm", "head_start")
 
-OWN_RATE = "loss_learning_rate"
+LOSS_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 
 
@@ -111,8 +111,8 @@ class TrainingSection(TrainingSettings):
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
             if isinstance(space, Own):
-                if key != OWN_RATE:
-                    raise ValueError(f"search: {key}: only {OWN_RATE} can be 'own', the range that each loss states")
+                if key != LOSS_RATE:
+                    raise ValueError(f"search: {key}: only {LOSS_RATE} can be 'own', the range that each loss states")
                 continue
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
@@ -162,7 +162,7 @@ class TrainingSection(TrainingSettings):
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""
-        given = {own.name: getattr(self, own.name) for own in fields(TrainingSettings)}
+        given = {field.name: getattr(self, field.name) for field in fields(TrainingSettings)}
         below = self.train_from is not None
         given["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
         given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)

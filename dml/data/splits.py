@@ -9,12 +9,9 @@ A split has one row per image and the columns `index` (int64, the row in the pac
 - `final_given`, `tune_given`, where images have given labels beside verified ones: `train` for the images that train
   if classes are chosen by given labels. Such an image is in no evaluation set, whatever its verified label.
 
-A class is a fine class, or with a source's `disjoint = "coarse"` a coarse one.
-
-Of several class splits, each tests other classes: split 0 of `count` is the source's own, further ones test as many
-classes, dealt out at random; `folds` are a cross-validation over all classes. Test scores are independent as far as
-test classes are concerned; training classes overlap (Bengio and Grandvalet, JMLR 2004). Split 2 of `cub200` is called
-`cub200@2`.
+A class is a fine class, or with a source's `disjoint = "coarse"` a coarse one. Of several class splits, each tests
+other classes: split 0 of `count` is the source's own, further ones test as many classes, dealt out at random; `folds`
+are a cross-validation over all classes. Split 2 of `cub200` is called `cub200@2`.
 """
 
 from __future__ import annotations
@@ -40,17 +37,10 @@ Roles = Callable[[pd.DataFrame], np.ndarray]  # of the images of a packed index,
 
 
 def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.DataFrame:
-    """The split of a packed dataset.
+    """The split of a packed dataset by the source's `disjoint` level, and by `roles` or the source's own.
 
-    Parameters
-    ----------
-    index : the packed index. The columns `index`, `fine` and `coarse` are read here, others by the source.
-    source : its `roles` and `disjoint` decide.
-    roles : in place of the source's.
-
-    Raises
-    ------
-    ValueError : unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
+    `index`: the packed index; `index`, `fine` and `coarse` are read here, other columns by the source. Raises
+    ValueError: unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
     """
     fine, coarse = index["fine"].to_numpy(np.int64), index["coarse"].to_numpy(np.int64)
     roles = roles or source.roles
@@ -79,11 +69,9 @@ def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.
 
 def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
     """The given labels int64 (n,) of a packed index; its own where an image has no other."""
-    own = index[level].to_numpy(np.int64)
-    if f"given_{level}" not in index:
-        return own
-    given = index[f"given_{level}"].to_numpy(np.int64)
-    return np.where(given >= 0, given, own)
+    labels = index[level].to_numpy(np.int64)
+    given = index.get(f"given_{level}", index[level]).to_numpy(np.int64)
+    return np.where(given >= 0, given, labels)
 
 
 def _by_given(
@@ -96,10 +84,9 @@ def _by_given(
     given = given_labels(index, source.disjoint)
     as_given = index.assign(**{level: given_labels(index, level) for level in levels})
     trains = np.asarray(roles(as_given), dtype=object) == "train"
-    known = np.unique(classes[(split["final"] == "train").to_numpy()])
-    trains &= np.isin(given, known)
-    without = np.setdiff1d(known, given[trains])
-    if len(without):
+    trained = np.unique(classes[(split["final"] == "train").to_numpy()])
+    trains &= np.isin(given, trained)
+    if len(without := np.setdiff1d(trained, given[trains])):
         named = without[:5].tolist()
         raise ValueError(f"{len(without)} training classes have no image with their label as given, among them {named}")
     fits = trains & np.isin(given, fitting)
@@ -119,29 +106,28 @@ def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFram
 
 def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
     """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it."""
-    own, one = folder / dataset, folder / f"{dataset}.parquet"
-    if one.is_file() or not own.is_dir():
+    by_seeds, one = folder / dataset, folder / f"{dataset}.parquet"
+    if one.is_file() or not by_seeds.is_dir():
         return one
-    file = own / f"{seed}.parquet"
+    file = by_seeds / f"{seed}.parquet"
     if not file.is_file():
-        choices = ", ".join(map(str, sorted(int(path.stem) for path in own.glob("*.parquet"))))
+        choices = ", ".join(map(str, sorted(int(path.stem) for path in by_seeds.glob("*.parquet"))))
         raise ValueError(f"dataset {dataset!r}: seeds select its split, and {seed} selects none. Choices: {choices}")
     return file
 
 
-def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> list[Path]:
+def save_all(splits: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> list[Path]:
     """Save what `by_seed` returned; the files."""
-    written = [folder / (f"{dataset}.parquet" if seed is None else f"{dataset}/{seed}.parquet") for seed in found]
-    for path, split in zip(written, found.values(), strict=True):
+    paths = [folder / (f"{dataset}.parquet" if seed is None else f"{dataset}/{seed}.parquet") for seed in splits]
+    for path, split in zip(paths, splits.values(), strict=True):
         save(split, path)
-    return written
+    return paths
 
 
 def save(split: pd.DataFrame, path: Path | str) -> None:
     """Write a split as Parquet, atomically. Equal splits give equal bytes."""
     with files.replacing(Path(path)) as temporary:
-        given = [name for name in GIVEN_COLUMNS if name in split]
-        split.loc[:, [*COLUMNS, *given]].to_parquet(temporary, index=False)
+        split.filter([*COLUMNS, *GIVEN_COLUMNS]).to_parquet(temporary, index=False)
 
 
 def load(path: Path | str) -> pd.DataFrame:
@@ -149,8 +135,7 @@ def load(path: Path | str) -> pd.DataFrame:
     split = pd.read_parquet(path)
     if tuple(split.columns) not in (COLUMNS, (*COLUMNS, *GIVEN_COLUMNS)):
         raise ValueError(f"{path}: expected the columns {', '.join(COLUMNS)}, got {', '.join(map(str, split.columns))}")
-    unknown = set(split["final"]) - set(ROLES)
-    if unknown:
+    if unknown := set(split["final"]) - set(ROLES):
         raise ValueError(f"{path}: unknown roles {sorted(unknown)}. Choices: {', '.join(ROLES)}")
     return split
 
@@ -172,17 +157,17 @@ def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.n
     table = split.set_index("index")
     final = table["final"].mask(table["final_given"] == "train", "train") if "final_given" in table else table["final"]
     evaluated = list(itertools.combinations(ROLES[:-1], 2))
-    found: dict[str, list[bool]] = {}
+    differ: dict[str, list[bool]] = {}  # by pair of sets: whether the copies in both have different labels
     for rows in copies:
         for roles, pairs in ((final, evaluated), (table["tune"], [("train", "validation")])):
-            own = roles.loc[list(rows)].to_numpy()
+            present = roles.loc[list(rows)].to_numpy()
             for pair in pairs:
-                if set(pair) <= set(own):
-                    differ = len(set(classes[np.array(rows)[np.isin(own, pair)]])) > 1
-                    found.setdefault(" and ".join(pair), []).append(differ)
+                if set(pair) <= set(present):
+                    labels = set(classes[np.array(rows)[np.isin(present, pair)]])
+                    differ.setdefault(" and ".join(pair), []).append(len(labels) > 1)
     texts = [
         f"{len(cases)} in both {pair}" + f" ({sum(cases)} of them with different labels)" * any(cases)
-        for pair, cases in found.items()
+        for pair, cases in differ.items()
     ]
     return f"identical {noun}s: {', '.join(texts)}" if texts else ""
 
@@ -190,21 +175,18 @@ def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.n
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:
     if final.shape != classes.shape:
         raise ValueError(f"roles: expected {len(classes)}, one per row, got the shape {final.shape}")
-    unknown = {str(role) for role in np.unique(final.astype(str))} - set(ROLES)
-    if unknown:
+    if unknown := {str(role) for role in np.unique(final.astype(str))} - set(ROLES):
         raise ValueError(f"roles: unknown {sorted(unknown)}. Choices: {', '.join(ROLES)}")
     train = final == "train"
     if (classes[train] < 0).any() or (fine[train] < 0).any():
         raise ValueError("roles: an image with a negative label cannot train")
     tested = np.isin(final, ("test", "query", "gallery"))
-    both = np.intersect1d(classes[train], classes[tested])
-    if len(both):
+    if len(both := np.intersect1d(classes[train], classes[tested])):
         raise ValueError(
             f"roles: {len(both)} classes both train and test, among them {both[:5].tolist()}. "
             "Held-out images of classes that train are `seen`, not `test`"
         )
-    untrained = np.setdiff1d(classes[final == "seen"], classes[train])
-    if len(untrained):
+    if len(untrained := np.setdiff1d(classes[final == "seen"], classes[train])):
         raise ValueError(
             f"roles: {len(untrained)} seen classes have no training image, among them {untrained[:5].tolist()}"
         )
@@ -221,7 +203,6 @@ def _fitting_half(units: pd.DataFrame) -> np.ndarray:
 
 
 MARK = "@"
-TAKES = {"train", "seen", "test", "unused"}
 
 
 def data_name(dataset: str, split: int) -> str:
@@ -241,18 +222,17 @@ def split_of(name: str) -> int:
 
 def make_several(index: pd.DataFrame, source: Source, count: int, folds: bool = False) -> list[pd.DataFrame]:
     """The splits of a packed dataset, each as `dml.data.splits.make` returns it. Raises ValueError."""
-    own = make(index, source)
-    roles = own["final"].to_numpy().astype(str)
-    refused = sorted(set(roles) - TAKES)
+    first = make(index, source)
+    roles = first["final"].to_numpy().astype(str)
+    refused = sorted(set(roles) - {"train", "seen", "test", "unused"})
     if isinstance(source, SplitBySeed) and source.seeds is not None:
         refused.append("splits that seeds select")
     if refused:
         raise ValueError(f"source {source.name!r}: class_splits: its split has {', '.join(refused)}: remove it")
     classes = index[source.disjoint].to_numpy(np.int64)
-    parts = _tested(source, classes, roles, count, folds)
-    if not folds:
-        return [own, *(make(index, source, _roles(source, part)) for part in parts[1:])]
-    return [make(index, source, _roles(source, part)) for part in parts]
+    tested = _tested(source, classes, roles, count, folds)
+    further = [make(index, source, _roles(source, part)) for part in (tested if folds else tested[1:])]
+    return further if folds else [first, *further]
 
 
 def _tested(source: Source, classes: np.ndarray, roles: np.ndarray, count: int, folds: bool) -> list[np.ndarray]:
@@ -284,8 +264,8 @@ def _roles(source: Source, tested: np.ndarray) -> Roles:
         return partial(source.roles_of, tested=tested)
 
     def roles(index: pd.DataFrame) -> np.ndarray:
-        own = np.asarray(source.roles(index)).astype(str)
+        first = np.asarray(source.roles(index)).astype(str)
         tests = np.isin(index[source.disjoint].to_numpy(np.int64), tested)
-        return np.where(own == "unused", own, np.where(tests, "test", np.where(own == "seen", own, "train")))
+        return np.where(first == "unused", first, np.where(tests, "test", np.where(first == "seen", first, "train")))
 
     return roles

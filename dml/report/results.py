@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.config import Study
-from dml.config.for_use import has_own_labels
+from dml.config.for_use import has_user_labels
 from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
@@ -160,7 +160,7 @@ class Results:
     @cached_property
     def own_labels(self) -> bool:
         """Whether the labels are a user's own on all datasets, so that some may be wrong at rate 0."""
-        return all(has_own_labels(self.study, dataset.label) for dataset in self.study.datasets)
+        return all(has_user_labels(self.study, dataset.label) for dataset in self.study.datasets)
 
     def level(self, noise: str, rate: float) -> str:
         """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""

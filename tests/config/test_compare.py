@@ -58,7 +58,7 @@ def test_another_loss_may_have_other_settings_and_no_policies(cells):
 @pytest.mark.parametrize("second", [None, {"positives": "random"}])
 def test_the_cells_of_a_line_differ_in_one_setting(cells, second):
     where = {"dataset": "mnist", "negatives": "hard"}
-    ((first, other),) = names(pairs(cells, {"positives": "easy"}, second, where, over="rate"))
+    ((first, other),) = names(pairs(cells, {"positives": "easy"}, second, where, varying="rate"))
     assert first == [f"mnist|uniform-{rate:g}|triplet|easy+hard" for rate in (0, 0.2, 0.4)]
     assert other == ([] if second is None else [name.replace("easy", "random") for name in first])
 
@@ -67,7 +67,7 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     axes = "  training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]\n"
     axes += "  training.embedding_size: [8, 16]\n"
     study = load(tmp_path, f"grid:\n{axes}", "title: A study\ndatasets: [digits]\nlosses: [triplet, margin]\n")
-    lines = [line for line, _ in pairs(study.cells(), {}, None, over="training.batch.per_class")]
+    lines = [line for line, _ in pairs(study.cells(), {}, None, varying="training.batch.per_class")]
     assert len(lines) == 4
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]

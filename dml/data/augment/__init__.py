@@ -1,7 +1,6 @@
 """Augmentation of whole batches, on their device. A pipeline is one file here.
 
-A pipeline maps uint8 (B, C, H, W) to float32 (B, C', h, w): `augment(images, training, generator)`. All randomness
-comes from the generator (on the CPU or on the images' device). With `training=False` nothing is random.
+`augment(images, training, generator)` maps uint8 (B, C, H, W) to float32 (B, C', h, w), at random only in training.
 """
 
 from __future__ import annotations

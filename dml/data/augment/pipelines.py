@@ -128,12 +128,6 @@ def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | Non
     return [view.flip(2) if mirror else view for view, mirror in views]
 
 
-def center_crop(images: Tensor, size: int) -> Tensor:
-    """The central `size` x `size` of each image."""
-    check_crop(images, size)
-    return _torchvision().center_crop(images, [size, size])
-
-
 def _torchvision() -> ModuleType:
     """Importing it takes more than a second, which reading a study can do without."""
     from torchvision.transforms.v2 import functional
@@ -175,7 +169,8 @@ class CropFlip:
         """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
         check_images(images)
         if not training:
-            return self._to_float(center_crop(images, self.image_size))
+            check_crop(images, self.image_size)
+            return self._to_float(_torchvision().center_crop(images, [self.image_size] * 2))
         return self._to_float(random_crop_flip(images, self.image_size, generator))
 
 
@@ -222,7 +217,7 @@ class Crop227(CropFlip):
     image_size: ClassVar[int] = 227
 
 
-class Omniglot80:
+class Omniglot80(None_):
     """Omniglot's characters at 80 x 80 pixels, in training and evaluation (Levi et al., sec. 5.2.2).
 
     The paper mentions no random augmentation; a mirrored character would be a different one. `channels`: 1 or 3, None:
@@ -230,15 +225,9 @@ class Omniglot80:
     """
 
     version: ClassVar[int] = 1
-    image_size: ClassVar[int] = 80
 
     def __init__(self, channels: int | None = 3, normalization: Normalization = "imagenet") -> None:
-        self._to_float = ToFloat(channels, normalization)
-
-    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """uint8 (B, C, H, W) -> float32 (B, C', 80, 80)."""
-        check_images(images)
-        return self._to_float(resize(images, self.image_size))
+        super().__init__(80, channels, normalization)
 
 
 ATTEMPTS = 10
@@ -327,12 +316,10 @@ def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> 
 
 def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
     """The same, image by image and rounded to whole levels: uint8 (B, C, size, size), `channels_last`."""
-    from torchvision.transforms.v2 import functional as F  # takes more than a second
-
     shape = (*images.shape[:2], size, size)
     result = torch.empty(shape, dtype=images.dtype, memory_format=torch.channels_last)
     for image, box, flip, out in zip(images, boxes.int().tolist(), mirrored.tolist(), result, strict=True):
-        resized = F.resized_crop(image, *box, [size, size], antialias=True)
+        resized = _torchvision().resized_crop(image, *box, [size, size], antialias=True)
         out.copy_(resized.flip(-1) if flip else resized)
     return result
 

@@ -1,8 +1,7 @@
 """Batches: which positions of the training labels make up each batch. A sampler is one file here.
 
 A sampler is an endless iterator of int64 (B,) positions, B = classes x per_class. A batch is a pure function of the
-labels, the settings, the seed and the batch's number, so the sampler's state is that number: resuming within an epoch
-is exact, and memory does not grow. Labels are the observed (noisy) ones; positions with label -1 are never drawn.
+observed labels, the settings, the seed and the batch's number, which is the sampler's state.
 """
 
 from __future__ import annotations
@@ -28,19 +27,11 @@ def build(
     coarse: np.ndarray | None = None,
     **settings: Any,
 ) -> Sampler:
-    """A sampler by its name.
+    """A sampler by its file name here, or a dotted path, with its own `settings`.
 
-    Parameters
-    ----------
-    name : a sampler's file name here, or a dotted path.
-    labels : int64 (n,), as observed; -1 marks samples that are left out.
-    classes, per_class : classes per batch (P) and samples per class (M).
-    coarse : int64 (n,), the coarse labels; passed on only if the sampler needs them.
-    settings : the sampler's own.
-
-    Raises
-    ------
-    ValueError : an unknown name or setting, or labels that do not allow such batches.
+    `labels`: int64 (n,), as observed; -1 marks samples that are left out. `classes`, `per_class`: classes per batch (P)
+    and samples per class (M). `coarse`: int64 (n,), passed on only if the sampler needs coarse labels. Raises
+    ValueError: an unknown name or setting, or labels that do not allow such batches.
     """
     part = find(name)
     if coarse is not None and part.needs_coarse:
@@ -49,13 +40,10 @@ def build(
 
 
 def find(name: str) -> type[Sampler]:
-    """The class of a sampler by its name or dotted path.
-
-    Raises ValueError: an unknown name, or a class of another package that lacks members of `dml.protocols.Sampler`.
-    """
-    found = discovery.find(PACKAGE, name)
-    check_class(found, Sampler, f"sampler {name!r}")
-    return found
+    """The class of a sampler by its name or dotted path. Raises ValueError: an unknown name, or missing members."""
+    sampler = discovery.find(PACKAGE, name)
+    check_class(sampler, Sampler, f"sampler {name!r}")
+    return sampler
 
 
 __all__ = ["build", "find"]

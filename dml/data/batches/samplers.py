@@ -13,26 +13,20 @@ from dml import seeding
 CLASSES, MEMBERS, FILLERS, SAMPLES = range(4)  # kinds of streams; they share no random numbers
 
 
-class Shuffles:
-    """Random generators by (kind, number, pass)."""
-
-    def __init__(self, seed: int) -> None:
-        self._key = [seeding.derive(seed, "batches"), seeding.derive(seed, "batches/2")]
-
-    def generator(self, kind: int, number: int, turn: int) -> np.random.Generator:
-        """The generator of this place. Philox uses the first word of the counter itself."""
-        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, kind, number, turn]))
-
-
 class Counted:
     """An endless iterator whose state is the number of the next batch, and a fingerprint of all that determines it."""
 
-    def __init__(self, labels: bytes, *settings: Any) -> None:
+    def __init__(self, labels: np.ndarray, seed: int, *settings: Any) -> None:
         self._batch = 0
-        self._fingerprint = hashlib.sha256(labels + repr(settings).encode()).hexdigest()[:16]
+        self._key = [seeding.derive(seed, "batches"), seeding.derive(seed, "batches/2")]
+        self._fingerprint = hashlib.sha256(labels.tobytes() + repr(settings).encode()).hexdigest()[:16]
 
     def __iter__(self) -> Self:
         return self
+
+    def generator(self, kind: int, number: int, turn: int) -> np.random.Generator:
+        """The random generator of (kind, number, pass). Philox uses the first word of the counter itself."""
+        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, kind, number, turn]))
 
     def state_dict(self) -> dict[str, Any]:
         """The place of the iteration, as plain values."""
@@ -60,10 +54,8 @@ class ClassBatches(Counted):
     def __init__(
         self, name: str, labels: np.ndarray, classes: int, per_class: int, seed: int, *fingerprint: Any
     ) -> None:
-        check_shape(classes, per_class)
-        labels = check_labels(labels)
-        self._shuffles = Shuffles(seed)
-        super().__init__(labels.tobytes(), name, classes, per_class, seed, *fingerprint)
+        labels = check_labels(labels, classes, per_class)
+        super().__init__(labels, seed, name, classes, per_class, seed, *fingerprint)
         self._classes, self._per_class = classes, per_class
         drawn = np.flatnonzero(labels >= 0)
         names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
@@ -84,7 +76,7 @@ class ClassBatches(Counted):
         """int64 (P * M,) positions into the labels, class by class."""
         epoch, place = divmod(self._batch, self.epoch_length)
         if epoch != self._epoch:
-            self._order = self.order(self._shuffles.generator(CLASSES, 0, epoch))
+            self._order = self.order(self.generator(CLASSES, 0, epoch))
             self._epoch = epoch
         first = place * self._classes
         batch = np.empty((self._classes, self._per_class), dtype=np.int64)
@@ -106,7 +98,7 @@ class ClassBatches(Counted):
         turn, visit = divmod(epoch, -(-size // self._per_class))
         start = visit * self._per_class
         if turn != self._pass[number]:
-            permutation = self._shuffles.generator(MEMBERS, number, turn).permutation(size)
+            permutation = self.generator(MEMBERS, number, turn).permutation(size)
             self._shuffled[low:high] = self._members[low:high][permutation]
             self._pass[number] = turn
         return self._shuffled[low:high].take(range(start, start + self._per_class), mode="wrap")
@@ -114,18 +106,14 @@ class ClassBatches(Counted):
     def _filler(self, number: int, epoch: int) -> np.ndarray:
         """A second visit in this epoch: random samples, independent of the class's passes."""
         low, high = self._starts[number], self._starts[number + 1]
-        permutation = self._shuffles.generator(FILLERS, number, epoch).permutation(int(high - low))
+        permutation = self.generator(FILLERS, number, epoch).permutation(int(high - low))
         return self._members[low + permutation.take(range(self._per_class), mode="wrap")]
 
 
-def check_shape(classes: int, per_class: int) -> None:
-    """Raise a ValueError unless both numbers are at least 1."""
+def check_labels(labels: np.ndarray, classes: int, per_class: int) -> np.ndarray:
+    """Labels as int64 (n,), -1 for samples left out. Raises a ValueError: other labels, all left out, or no batch."""
     if classes < 1 or per_class < 1:
         raise ValueError(f"batches: expected at least 1 class x 1 sample, got {classes} x {per_class}")
-
-
-def check_labels(labels: np.ndarray) -> np.ndarray:
-    """Labels as int64 (n,), -1 for samples left out. Raises a ValueError for other labels, or if all are left out."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"batches: expected integer labels (n,), got {labels.dtype} {labels.shape}")
@@ -181,12 +169,10 @@ class Random(Counted):
     bounded: ClassVar[bool] = False
 
     def __init__(self, labels: np.ndarray, classes: int, per_class: int, seed: int = 0) -> None:
-        check_shape(classes, per_class)
-        labels = check_labels(labels)
+        labels = check_labels(labels, classes, per_class)
         self._size = classes * per_class
         self._positions = np.flatnonzero(labels >= 0)
-        self._shuffles = Shuffles(seed)
-        super().__init__(labels.tobytes(), "random", self._size, seed)
+        super().__init__(labels, seed, "random", self._size, seed)
         self._epoch = -1
         self._order = self._positions
 
@@ -194,7 +180,7 @@ class Random(Counted):
         """int64 (P * M,) positions into the labels."""
         epoch, place = divmod(self._batch, -(-len(self._positions) // self._size))
         if epoch != self._epoch:
-            self._order = self._shuffles.generator(SAMPLES, 0, epoch).permutation(self._positions)
+            self._order = self.generator(SAMPLES, 0, epoch).permutation(self._positions)
             self._epoch = epoch
         self._batch += 1
         return self._order.take(range(place * self._size, (place + 1) * self._size), mode="wrap")
@@ -231,12 +217,10 @@ class Hierarchical(ClassBatches):
         coarse_classes: int = 2,
         seed: int = 0,
     ) -> None:
-        check_shape(classes, per_class)
-        labels, coarse = check_labels(labels), np.asarray(coarse)
+        labels, coarse = check_labels(labels, classes, per_class), np.asarray(coarse)
         if coarse.shape != labels.shape:
             raise ValueError(f"batches: {coarse.shape} coarse labels for {labels.shape} labels")
-        without = int((coarse[labels >= 0] < 0).sum())
-        if without:
+        if without := int((coarse[labels >= 0] < 0).sum()):
             raise ValueError(
                 f"batches: hierarchical: expected a coarse label of at least 0 for every sample, but {without} of "
                 f"{int((labels >= 0).sum())} have none (-1). Choices for such data: balanced, random"

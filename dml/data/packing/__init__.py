@@ -1,10 +1,6 @@
 """Packing: a source's images, decoded and resized once, become one uint8 array that every process maps.
 
-    manifest = pack(dml.data.sources.build("mnist"), raw, out, resize=32)
-    packed = open_packed(out)
-    packed.images[rows]                                   # uint8 (n, H, W, C)
-
-Packing has one version, `packer.version`, and each source has its own. Golden tests pin the bytes they stand for.
+After `pack(dml.data.sources.build("mnist"), raw, out, resize=32)`, `open_packed(out).images` is uint8 (n, H, W, C).
 """
 
 from __future__ import annotations

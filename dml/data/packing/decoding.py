@@ -88,12 +88,12 @@ def resize(image: Image.Image, how: How) -> np.ndarray:
     """-> uint8 (H, W, C). A number resizes to (side, side, C), bilinear with antialiasing, ignoring the aspect ratio; a
     mapping as `dml.types.Resize` says."""
     if how is not None:
-        own = as_resize(how)
-        size, kept = (own.side, own.side), min(image.size) * (own.crop or 1.0)
-        left, top = ((length - kept) / 2 for length in image.size)
-        box = None if own.crop is None else (left, top, left + kept, top + kept)
+        spec = as_resize(how)
+        size, cropped = (spec.side, spec.side), min(image.size) * (spec.crop or 1.0)
+        left, top = ((length - cropped) / 2 for length in image.size)
+        box = None if spec.crop is None else (left, top, left + cropped, top + cropped)
         if box is not None or image.size != size:
-            image = image.resize(size, Image.Resampling[own.interpolation.upper()], box)
+            image = image.resize(size, Image.Resampling[spec.interpolation.upper()], box)
     pixels = np.asarray(image)
     return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
@@ -122,9 +122,7 @@ def _open(image: Path | bytes) -> Image.Image:
     except (CorruptImage, MemoryError):
         raise
     except Exception as error:
-        reason = (
-            error.strerror if isinstance(error, OSError) and error.strerror else error
-        )  # without the path, which differs between machines
+        reason = getattr(error, "strerror", None) or error  # without the path, which differs between machines
         raise CorruptImage(f"cannot be read: {reason}") from error
     if opened.width * opened.height > MAX_PIXELS:
         raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
@@ -140,11 +138,11 @@ def _formats() -> tuple[str, ...]:
             importlib.import_module(f"PIL.{name}ImagePlugin")
         except ImportError:  # AVIF came with Pillow 11.3
             continue
-    found = tuple(name for name in FORMATS if name in Image.OPEN)
+    readable = tuple(name for name in FORMATS if name in Image.OPEN)
     if not installed(HEIF):
-        return found
+        return readable
     importlib.import_module(HEIF).register_heif_opener()
-    return (*found, "HEIF")
+    return (*readable, "HEIF")
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:
@@ -168,7 +166,7 @@ def _orientation(image: Image.Image) -> int:
     if image.format == "TIFF" or (image.format == "PNG" and not EXIF & set(image.info)):
         return 1  # `getexif` would decode a PNG, to look behind its pixels
     try:
-        found = image.getexif().get(ExifTags.Base.Orientation, 1)
+        orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
     except Exception:  # SyntaxError, struct.error, OSError, ...
         return 1
-    return found if isinstance(found, int) else 1
+    return orientation if isinstance(orientation, int) else 1

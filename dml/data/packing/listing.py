@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -51,13 +51,13 @@ class ProgressLine:
 
     def __init__(self, what: str, total: int | None, report: Callable[[str], None], every: float = 5.0) -> None:
         self.what, self.total, self.report, self.every = what, total, report, every
-        self.started = self.said = time.monotonic()
+        self.started = self.reported = time.monotonic()
 
     def __call__(self, count: int) -> None:
         now = time.monotonic()
-        if now - self.said < self.every:
+        if now - self.reported < self.every:
             return
-        self.said = now
+        self.reported = now
         speed = count / max(now - self.started, 1e-9)
         line = f"{self.what}: {count}"
         if self.total:
@@ -72,7 +72,6 @@ COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part"
 OPTIONAL = {"given_fine": -1, "given_coarse": -1, "verified": True}
 """Columns that an index has only if some record differs from this value."""
 
-SHOWN = 3  # examples in a message
 MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
 
 
@@ -117,7 +116,7 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     if missing and source.complete:
         root = f". Paths are relative to root, which is {str(Path(source.root).resolve())!r}" if source.root else ""
         count = f"{len(missing)} of {len(columns['index'])} files are missing"
-        raise DataError(f"{source.name}: {count}: {some(missing)}{root}")
+        raise DataError(f"{source.name}: {count}: {named(missing, 3)}{root}")
     columns = {k: v for k, v in columns.items() if k not in OPTIONAL or any(value != OPTIONAL[k] for value in v)}
     index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
     return Listing(index, corrupt, grey)
@@ -128,12 +127,6 @@ def lost_classes(index: pd.DataFrame, corrupt: Mapping[int, str]) -> str:
     lost = index[~index["fine"].isin(index["fine"].drop(index=list(corrupt)))]
     names = sorted({name or str(number) for name, number in zip(lost["fine_name"], lost["fine"], strict=True)})
     return f"{counted(len(names), 'class')} without an image that can be decoded: {named(names)}" if names else ""
-
-
-def some(examples: Sequence[str]) -> str:
-    """The first of some examples, and how many more there are."""
-    more = f" and {len(examples) - SHOWN} more" if len(examples) > SHOWN else ""
-    return ", ".join(examples[:SHOWN]) + more
 
 
 def check_counts(source: Source, index: pd.DataFrame) -> None:

@@ -20,7 +20,6 @@ from dml.protocols import Source
 
 PIXELS, VECTORS = "eager", "vectors"  # `decode` of a manifest
 SHAPE = ("images", "height", "width", "channels")  # of the array, in a manifest
-VECTOR_TYPES = (np.float16, np.float32)
 AGAIN = "delete the folder and pack again"
 
 
@@ -45,7 +44,7 @@ def open_packed(folder: Path | str) -> Packed:
         raise DataError(f"{folder}: no packed dataset here (run the pack stage)")
     try:
         shape = tuple(manifest[key] for key in SHAPE)
-        kinds = VECTOR_TYPES if manifest["decode"] == VECTORS else (np.uint8,)
+        kinds = (np.float16, np.float32) if manifest["decode"] == VECTORS else (np.uint8,)
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{folder}/manifest.json does not describe a packed dataset; pack into another folder"
@@ -81,8 +80,8 @@ def content_digest(source: Source, raw: Path, workers: int | None = None, listin
     for row, pixels in decoded(source, raw, listing, None, workers):
         if isinstance(pixels, CorruptImage):
             raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
-        own = f"{pixels.shape[0]}x{pixels.shape[1]}x{channels}:".encode() + pixels.tobytes()
-        digest.update(hashlib.sha256(own).digest() + labels[row].tobytes())
+        content = f"{pixels.shape[0]}x{pixels.shape[1]}x{channels}:".encode() + pixels.tobytes()
+        digest.update(hashlib.sha256(content).digest() + labels[row].tobytes())
     return digest.hexdigest()
 
 

@@ -24,25 +24,22 @@ from dml import files
 from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.decoding import CorruptImage, How, as_resize
-from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes, some
+from dml.data.packing.listing import Listing, ProgressLine, check_counts, corrupt_error, list_images, lost_classes
 from dml.data.packing.opening import PIXELS, SHAPE, VECTORS, all_corrupt, decoded, open_packed
-from dml.data.raw.walking import content_of
+from dml.data.raw.walking import content_of, named
 from dml.files import check_space
 from dml.protocols import Source, VectorSource
+from dml.settings import check_choice
 
 FILES = ("images.npy", "index.parquet", "manifest.json", "origin.json")
 EXPECTED = "expected a new or empty folder, or one that `pack` wrote"
 
 
-def check_apart(source: Source, raw: Path, out: Path) -> None:
-    """Raise a DataError if `out` is, or contains, the raw folder or the source's root."""
+def check_place(source: Source, raw: Path, out: Path) -> None:
+    """Raise a DataError if `out` exists and `pack` did not write it, or if it contains the source's own files."""
     for what, folder in (("raw folder", raw), ("root", source.root)):
         if folder is not None and out.resolve() in (Path(folder).resolve(), *Path(folder).resolve().parents):
             raise DataError(f"out is {out}, which would replace the {what} {folder}: {EXPECTED}, outside of it")
-
-
-def check_place(out: Path) -> None:
-    """Raise a DataError if `out` exists and `pack` did not write it."""
     if not out.exists() and not out.is_symlink():
         return
     names = {path.name for path in out.iterdir()} if out.is_dir() else {"a file"}
@@ -54,24 +51,21 @@ def check_place(out: Path) -> None:
 
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """A temporary folder beside `out`. It is synced and renamed to `out` at the end, and deleted after an error."""
+    """A new folder beside `out`. It is synced and renamed to `out` at the end, and deleted after an error."""
     out.parent.mkdir(parents=True, exist_ok=True)
     for left in out.parent.glob(f".{out.name}.new-*"):  # from a killed process; the caller holds the lock
         shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.new-", dir=out.parent))
-    temporary.chmod(0o755)
+    folder = temporary / "new"
+    folder.mkdir()
     try:
-        yield temporary
-        for path in [*temporary.rglob("*"), temporary]:
+        yield folder
+        for path in [*folder.rglob("*"), folder]:
             files.sync(path)
-        old = None
         if out.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{out.name}.new-", dir=out.parent))
-            out.rename(old / "old")
-        temporary.rename(out)
+            out.rename(temporary / "old")
+        folder.rename(out)
         files.sync(out.parent)
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -86,10 +80,9 @@ def _write_header(file: BinaryIO, *shape: int) -> None:
 
 
 def write(
-    source: Source, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
+    source: Source, raw: Path, folder: Path, how: How, fatal: bool, workers: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Write `images.npy` and `index.parquet` into `folder`."""
-    how, fatal = asked["resize"], asked["on_corrupt"] == "error"
+    """Write `images.npy` and `index.parquet` into `folder`; `fatal`: a corrupt image is an error."""
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
     if listing.corrupt and fatal:
@@ -121,8 +114,8 @@ def write(
 
     index = listing.index.drop(index=list(corrupt)).reset_index(drop=True)
     index["index"] = np.arange(len(index))
-    paths = listing.index["path"].to_numpy()
-    copies, lost = [rows for rows in rows_of.values() if len(rows) > 1], lost_classes(listing.index, corrupt)
+    paths, copies = listing.index["path"], [rows for rows in rows_of.values() if len(rows) > 1]
+    lost = lost_classes(listing.index, corrupt)
     return {
         **({"copies": sorted(copies, key=lambda rows: rows[1])} if copies else {}),
         **({"lost_classes": lost} if lost else {}),
@@ -150,17 +143,24 @@ def _size(source: Source, listing: Listing, how: How) -> tuple[int, int]:
     first = valid.iloc[0]
     other = valid[(valid["height"] != first["height"]) | (valid["width"] != first["width"])]
     if len(other):
-        found = ", ".join(f"{r['path']} is {r['height']} x {r['width']}" for r in (first, other.iloc[0]))
-        raise DataError(f"{source.name}: the images have several sizes ({found}): set `resize`, a side in pixels")
+        sizes = ", ".join(f"{r['path']} is {r['height']} x {r['width']}" for r in (first, other.iloc[0]))
+        raise DataError(f"{source.name}: the images have several sizes ({sizes}): set `resize`, a side in pixels")
     return int(first["height"]), int(first["width"])
-
-
-CHUNK = 4096  # vectors
 
 
 def of_vectors(manifest: Mapping[str, Any]) -> bool:
     """Whether a packed folder contains vectors in place of images."""
     return manifest.get("decode") == VECTORS
+
+
+def finite_chunks(name: object, vectors: np.ndarray, kind: Any = np.float32) -> Iterator[tuple[int, np.ndarray]]:
+    """Runs of vectors (n, D) as they are stored, with the first one's number. Raises DataError: infinity or NaN."""
+    for start in range(0, len(vectors), 4096):
+        with np.errstate(over="ignore"):
+            part = np.ascontiguousarray(vectors[start : start + 4096], dtype=kind)
+        if len(bad := np.flatnonzero(~np.isfinite(part).all(axis=1))):
+            raise DataError(f"{name}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
+        yield start, part
 
 
 def write_vectors(
@@ -176,13 +176,8 @@ def write_vectors(
     check_space(folder, shape[0] * shape[3] * kind.itemsize, source.name)
     digest, progress = hashlib.sha256(), ProgressLine(f"packing {source.name}", len(index), report)
     images = np.lib.format.open_memmap(folder / "images.npy", mode="w+", dtype=kind, shape=shape)
-    for start in range(0, len(index), CHUNK):
-        with np.errstate(over="ignore"):
-            part = np.ascontiguousarray(vectors[start : start + CHUNK], dtype=kind)
-        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
-        if len(bad):
-            raise DataError(f"{source.name}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
-        images[start : start + CHUNK, 0, 0] = part
+    for start, part in finite_chunks(source.name, vectors, kind):
+        images[start : start + len(part), 0, 0] = part
         digest.update(part.tobytes())
         progress(start + len(part))
     images.flush()
@@ -192,14 +187,12 @@ def write_vectors(
 version = 2
 """Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""
 
-ON_CORRUPT = ("error", "skip")
-
 
 def packed_id(source: Source, resize: How = None, on_corrupt: str = "error") -> str:
     """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
     terms = [_plain(source.options), on_corrupt, PIXELS, version, source.version]
-    if not (own := type(source)).__module__.startswith("dml."):  # it may have the name of another source
-        terms.append(f"{own.__module__}.{own.__qualname__}")
+    if not (kind := type(source)).__module__.startswith("dml."):  # it may have the name of another source
+        terms.append(f"{kind.__module__}.{kind.__qualname__}")
     side = resize
     if isinstance(resize, Mapping):
         side = resize["side"]
@@ -221,50 +214,45 @@ def pack(
 
     Parameters
     ----------
-    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize` and
-        `on_corrupt` have no effect.
+    source : such as `dml.data.sources.build("mnist")`, with its raw files in `raw`.
     resize : side of the packed square in pixels, or the fields of a `dml.types.Resize`; None: keep the size, which all
         images must share.
     on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest
-        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset (`complete`
-        is False).
+        (`skipped`). A missing file is an error with both, unless the source accepts a part of its dataset.
     workers : threads; None: one per core. The result does not depend on it.
 
-    Raises
-    ------
-    DataError : corrupt images, missing files, images of several sizes without `resize`, wrong counts or content, no
-        space left; `out` contains files that `pack` did not write, or is or contains the source's own files.
+    Raises DataError: corrupt or missing images, several sizes without `resize`, wrong counts or content, no space left;
+    `out` contains files that `pack` did not write, or the source's own.
     """
-    if on_corrupt not in ON_CORRUPT:
-        raise ValueError(f"on_corrupt: {on_corrupt!r}. Choices: {', '.join(ON_CORRUPT)}")
+    check_choice("on_corrupt", on_corrupt, ("error", "skip"))
     raw, out = Path(raw), Path(out)
     vectors = isinstance(source, VectorSource)
-    asked = {"source": source.name, "source_version": source.version, "options": _plain(source.options)}
-    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": VECTORS if vectors else PIXELS, "packing": version}
-    check_apart(source, raw, out)
+    stated = {"source": source.name, "source_version": source.version, "options": _plain(source.options)}
+    decode = VECTORS if vectors else PIXELS
+    stated |= {"resize": resize, "on_corrupt": on_corrupt, "decode": decode, "packing": version}
+    check_place(source, raw, out)
     origin = {"files": source.fingerprint(raw) or content_of(raw, out)}
     lock = out.with_name(f"{out.name}.lock")
     with files.locked(lock, on_wait=lambda: report(f"{out}: waiting for another process")):
-        check_place(out)
-        found = files.read_json(out / "manifest.json")
-        same = isinstance(found, dict) and asked.items() <= found.items()
+        check_place(source, raw, out)
+        manifest = files.read_json(out / "manifest.json")
+        same = isinstance(manifest, dict) and stated.items() <= manifest.items()
         if same and files.read_json(out / "origin.json") == origin and _complete(out, report):
-            report(f"{out}: packed already ({counted(found['images'], 'image')})")
-            return found
+            report(f"{out}: packed already ({counted(manifest['images'], 'image')})")
+            return manifest
         with new_folder(out) as folder:
             threads = workers or os.cpu_count() or 1
             if vectors:
-                made = write_vectors(source, raw, folder, threads, report)
+                manifest = stated | write_vectors(source, raw, folder, threads, report)
             else:
-                made = write(source, raw, folder, asked, threads, report)
-            manifest: dict[str, Any] = asked | made
+                manifest = stated | write(source, raw, folder, resize, on_corrupt == "error", threads, report)
             files.write_json(folder / "origin.json", origin)
             files.write_json(folder / "manifest.json", manifest)
     skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
-    named = f": {some(skipped)}" if skipped else ""
+    examples = f": {named(skipped, 3)}" if skipped else ""
     if "lost_classes" in manifest:
         report(f"{source.name}: {manifest['lost_classes']}")
-    report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{named}")
+    report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{examples}")
     return manifest
 
 

@@ -1,7 +1,4 @@
-"""Fetch and unpack a source's archives: from `DML_MIRROR` (a folder or URL), then from public URLs.
-
-A public download must have the archive's checksum. Of a mirror's archive with another one, the content is checked.
-"""
+"""Fetch and unpack a source's archives: from `DML_MIRROR` (a folder or URL), then from public URLs, with checksums."""
 
 from __future__ import annotations
 
@@ -72,7 +69,7 @@ def _unpacked(archive: Path, folder: Path) -> Iterator[int]:
                     raise DataError(f"{archive}: refused: {member.filename!r} would be written outside of the folder")
                 yield max(MEMBER_BYTES, member.file_size)
                 file.extract(member, folder)
-    elif _is_tar(archive):
+    elif tarfile.is_tarfile(archive):
         with tarfile.open(archive, tarinfo=_Member) as tar:
             for info in tar:
                 yield max(MEMBER_BYTES, info.size)
@@ -93,13 +90,6 @@ class _Member(tarfile.TarInfo):
             return super().fromtarfile(tarfile)
         except (InvalidHeaderError, TruncatedHeaderError) as error:
             raise ReadError(f"{error} at byte {tarfile.offset}") from error
-
-
-def _is_tar(archive: Path) -> bool:
-    try:
-        return tarfile.is_tarfile(archive)
-    except Exception:  # of many kinds, as above
-        return False
 
 
 def _move(entry: Path, folder: Path) -> Path:

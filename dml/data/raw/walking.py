@@ -38,13 +38,13 @@ def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> It
     try:
         state = folder.stat()
         with os.scandir(folder) as entries:
-            found = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
+            names = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
     except OSError as error:
         raise DataError(f"{folder}: cannot be read: {error.strerror}") from error
     here = (state.st_dev, state.st_ino)
     if here in parents:
         raise DataError(f"{folder}: found a link back to a folder that contains it; remove the link")
-    for name, is_folder in found:
+    for name, is_folder in names:
         yield folder / name, is_folder
         if is_folder:
             yield from entries_below(folder / name, (*parents, here))
@@ -86,8 +86,6 @@ SUFFIXES = (
 HEIC = (".heic", ".heif", ".hif")
 """Of images that the package `pillow_heif` reads (the extra `heic`)."""
 
-SHOWN = 10  # endings and folders that a message names
-
 
 class ImageFiles(NamedTuple):
     """The images below a folder."""
@@ -119,23 +117,18 @@ def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
             endings[path.suffix.lower()] += 1
     filled = {folder, *(above for parent in {path.parent for path in paths} for above in (parent, *parent.parents))}
     empty = [path.relative_to(folder).as_posix() for path in folders if path not in filled and path.parent in filled]
-    return ImageFiles(paths, ". ".join(filter(None, [_of_endings(endings), _of_empty(empty)])))
+    texts = []
+    if endings:
+        counts = [f"{number:,} {ending or 'without an ending'}" for ending, number in endings.most_common()]
+        verb = "are" if endings.total() > 1 else "is"
+        texts.append(f"{counted(endings.total(), 'file')} {verb} left out, not named as an image: {named(counts)}")
+    if empty:
+        texts.append(f"{counted(len(empty), 'folder')} without an image: {named(empty)}")
+    return ImageFiles(paths, ". ".join(texts))
 
 
-def _of_endings(endings: Counter[str]) -> str:
-    if not endings:
-        return ""
-    counts = [f"{number:,} {ending or 'without an ending'}" for ending, number in endings.most_common()]
-    verb = "are" if endings.total() > 1 else "is"
-    return f"{counted(endings.total(), 'file')} {verb} left out, not named as an image: {named(counts)}"
-
-
-def _of_empty(folders: list[str]) -> str:
-    return f"{counted(len(folders), 'folder')} without an image: {named(folders)}" if folders else ""
-
-
-def named(texts: Iterable[str]) -> str:
+def named(texts: Iterable[str], most: int = 10) -> str:
     """The first texts, with escapes where they could not be printed, and how many more there are."""
     shown = [text if text.isprintable() else ascii(text)[1:-1] for text in texts]
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

@@ -14,8 +14,7 @@ PACKAGE = "dml.data.sources"
 def build(name: str, **options: Any) -> Source:
     """A source by its name, such as `build("imagefolder", root="birds")`, or by a dotted path.
 
-    Raises ValueError: an unknown name or option; or a class of another package that lacks members of
-    `dml.protocols.Source`.
+    Raises ValueError: an unknown name or option, or a class that lacks members of `dml.protocols.Source`.
     """
     find(name)
     source = discovery.build(PACKAGE, name, **options)
@@ -30,9 +29,9 @@ def left_out(source: Source) -> str:
 
 def find(name: str) -> type[Source]:
     """The class of a source by its name or dotted path, without constructing it. Raises as `build` does."""
-    found = discovery.find(PACKAGE, name)
-    check_class(found, Source, f"source {name!r}")
-    return found
+    source = discovery.find(PACKAGE, name)
+    check_class(source, Source, f"source {name!r}")
+    return source
 
 
 __all__ = ["build", "find", "left_out"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TextIO, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -38,21 +38,17 @@ def rows(path: Path, columns: int, header: bool = False) -> Iterator[list[str]]:
     """Rows of a text table whose columns are separated by spaces. The last column may contain spaces."""
     if not path.is_file():
         raise missing(path)
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(_lines(file, path), start=1):
-            if not line.strip() or (header and number == 1):
-                continue
-            fields = line.strip().split(" ", columns - 1)
-            if len(fields) != columns:
-                raise DataError(f"{path}:{number}: expected {columns} columns, got {line.strip()!r}")
-            yield fields
-
-
-def _lines(file: TextIO, path: Path) -> Iterator[str]:
     try:
-        yield from file
+        lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: expected text in UTF-8 ({error})") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or (header and number == 1):
+            continue
+        fields = line.strip().split(" ", columns - 1)
+        if len(fields) != columns:
+            raise DataError(f"{path}:{number}: expected {columns} columns, got {line.strip()!r}")
+        yield fields
 
 
 def entry(table: Mapping[str, Entry], key: str, path: Path) -> Entry:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from dml.counting import counted
 from dml.data import DataError
+from dml.data.raw.walking import named
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 
@@ -25,8 +26,6 @@ NAMES = {
     "gallery": "gallery",
 }
 """What a split is called, in lower case -> what it is."""
-
-SHOWN = 3  # classes that a message names
 
 
 class Roles(NamedTuple):
@@ -63,7 +62,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     for kind in [kind for kind in ("seen", "test", "query", "gallery", "validation") if kind in present]:
         mask = kinds == kind
         inside = np.isin(classes, list(train))
-        label = _label(parts[mask])
+        label = " and ".join(dict.fromkeys(parts[mask].tolist()))
         if inside[mask].any() and not inside[mask].all():
             raise DataError(
                 f"{where}: some classes of {label} train and others do not: {_few(names[mask & inside])} are in train "
@@ -104,7 +103,7 @@ def roles_of_users(images: pd.DataFrame, disjoint: str, test_share: float, where
     return by_classes(_labels(images, disjoint, where), test_share)
 
 
-def said_of_splits(records: Iterable[Mapping[str, Any]], disjoint: str, where: str) -> str:
+def splits_text(records: Iterable[Mapping[str, Any]], disjoint: str, where: str) -> str:
     """What to tell the user of a source's splits; "" if there are none. Raises as `roles_of`."""
     images = pd.DataFrame([{name: r[name] for name in r if name != "image"} for r in records])
     splits = "part" in images and images["part"].str.endswith("/").all()
@@ -124,11 +123,6 @@ def _labels(images: pd.DataFrame, level: str, where: str) -> np.ndarray:
     return images[level].to_numpy()
 
 
-def _label(parts: np.ndarray) -> str:
-    return " and ".join(dict.fromkeys(parts.tolist()))
-
-
 def _few(names: Iterable[str]) -> str:
-    found = sorted({str(name) for name in names})
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"{len(found)} ({', '.join(found[:SHOWN])}{more})"
+    distinct = sorted({str(name) for name in names})
+    return f"{len(distinct)} ({named(distinct, 3)})"

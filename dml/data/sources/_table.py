@@ -14,6 +14,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.data import DataError
+from dml.data.packing.packer import finite_chunks
 from dml.data.raw import is_image
 from dml.data.sources._splits import ROLES, kind_of
 from dml.files import first_line, is_lfs_pointer
@@ -52,11 +53,11 @@ USUAL = {
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
     """The option `columns`: what the table calls some of COLUMNS. Raises ValueError."""
-    for name, own in (columns or {}).items():
+    for name, column in (columns or {}).items():
         if name not in COLUMNS:
             raise ValueError(f"columns: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
-        if not isinstance(own, str):
-            raise ValueError(f"columns: {name}: expected the name of a column, got {own!r}")
+        if not isinstance(column, str):
+            raise ValueError(f"columns: {name}: expected the name of a column, got {column!r}")
     return dict(columns or {})
 
 
@@ -76,7 +77,7 @@ def read_table(
     table, numbers, others = _chosen(path, columns or {})
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
-            likely = next((own for own in others if own.lower() in USUAL.get(name, ())), "...")
+            likely = next((column for column in others if column.lower() in USUAL.get(name, ())), "...")
             raise DataError(
                 f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}. "
                 f"`settings: {{columns: {{{name}: {likely}}}}}` reads another column as {name!r}"
@@ -128,7 +129,7 @@ def _given(
         if value not in number:
             choices = discovery.suggestion(value, sorted(number))
             raise DataError(f"{where[row]}: given is {value!r}, which is no verified label{choices}")
-    found = {"given_fine": [number[value] for value in given]}
+    labels_by_level = {"given_fine": [number[value] for value in given]}
     if "coarse" in levels:
         group: dict[int, int] = {}
         for row, (one, other) in enumerate(zip(verified, levels["coarse"][0], strict=True)):
@@ -136,14 +137,14 @@ def _given(
                 raise DataError(
                     f"{where[row]}: {names[row]!r} is in two coarse classes, so that of a given label is unknown"
                 )
-        found["given_coarse"] = [group[value] for value in found["given_fine"]]
-    return found
+        labels_by_level["given_coarse"] = [group[value] for value in labels_by_level["given_fine"]]
+    return labels_by_level
 
 
 def columns_of(path: Path) -> dict[str, str]:
     """What a table calls its labels, and the paths or texts of its rows, where that is a usual name."""
     called = {column.lower(): column for column in read_rows(path)[0]}
-    usual = {name: [called[own] for own in names if own in called] for name, names in USUAL.items()}
+    usual = {name: [called[spelling] for spelling in names if spelling in called] for name, names in USUAL.items()}
     labelled = "fine" in called or "given" in called
     usual |= {"fine": [] if labelled else usual["fine"], "path": [] if "path" in called else usual["path"]}
     return {name: columns[0] for name, columns in usual.items() if columns}
@@ -174,30 +175,29 @@ def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[
     """The known columns of a table, the numbers of its rows, and the names of its other columns."""
     table, numbers = read_rows(path)
     called = list(table.columns)
-    for name, own in columns.items():
-        if own.strip() not in called:
-            raise DataError(f"{path}: columns: {name}: no column {own!r}{discovery.suggestion(own, called)}")
-    found = {name: own for name in COLUMNS if (own := columns.get(name, name).strip()) in called}
-    others = [own for own in called if own not in found.values()]
-    return pd.DataFrame({name: table[own] for name, own in found.items()}), numbers, others
+    for name, column in columns.items():
+        if column.strip() not in called:
+            raise DataError(f"{path}: columns: {name}: no column {column!r}{discovery.suggestion(column, called)}")
+    columns_read = {name: column for name in COLUMNS if (column := columns.get(name, name).strip()) in called}
+    others = [column for column in called if column not in columns_read.values()]
+    return pd.DataFrame({name: table[column] for name, column in columns_read.items()}), numbers, others
 
 
 def _parts(values: list[Any], where: list[str]) -> list[str]:
     """The part of each row: a role; or if some rows are of a validation split, the split as folders have it, `val/`."""
-    found = []
+    parts = []
     for row, value in enumerate(values):
         name = str(value).strip().lower()
         part = name if name in ROLES else kind_of(name)
         if part is None:
             raise DataError(f"{where[row]}: split is {value!r}{discovery.suggestion(str(value), (*ROLES, 'val'))}")
-        found.append(part)
-    return [f"{part}/" for part in found] if "validation" in found else found
+        parts.append(part)
+    return [f"{part}/" for part in parts] if "validation" in parts else parts
 
 
 LABELS = (*COLUMNS, *USUAL["fine"], *USUAL["path"], "index")  # columns that are no dimensions
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
 SUFFIXES = (".npy", ".npz", ".parquet", ".csv")
-CHUNK = 8192  # vectors that are looked at together
 
 
 def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
@@ -241,23 +241,19 @@ def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
 
 def check_finite(path: Path, vectors: np.ndarray) -> None:
     """Raise DataError for a vector that is not finite in float32, in which it is stored."""
-    for start in range(0, len(vectors), CHUNK):
-        with np.errstate(over="ignore"):
-            part = np.asarray(vectors[start : start + CHUNK], dtype=np.float32)
-        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
-        if len(bad):
-            raise DataError(f"{path}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
+    for _ in finite_chunks(path, vectors):
+        pass
 
 
 def _of_numpy(path: Path) -> np.ndarray:
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
     with np.load(path, allow_pickle=False) as content:
-        found = content.files if len(content.files) == 1 else [name for name in content.files if name in NAMES]
-        if len(found) != 1:
+        names = content.files if len(content.files) == 1 else [name for name in content.files if name in NAMES]
+        if len(names) != 1:
             has = ", ".join(content.files) or "none"
             raise DataError(f"{path}: expected one array, or one called {', '.join(NAMES)}; it has {has}")
-        return content[found[0]]
+        return content[names[0]]
 
 
 def _of_table(path: Path, labels: Collection[str]) -> np.ndarray:
@@ -272,8 +268,8 @@ def _of_table(path: Path, labels: Collection[str]) -> np.ndarray:
         if len(lengths) != 1 or -1 in lengths:
             raise DataError(f"{path}: column {lists[0]!r}: expected lists of equal length")
         return np.stack(rows)
-    known = {name.lower() for name in labels}
-    others = table[[name for name in table if name.lower() not in known and table[name].dtype.kind != "O"]]
+    not_vectors = {name.lower() for name in labels}
+    others = table[[name for name in table if name.lower() not in not_vectors and table[name].dtype.kind != "O"]]
     for name, kind in others.dtypes.items():
         if kind not in (np.float16, np.float32, np.float64, *([np.dtype(np.int64)] if csv else [])):
             raise DataError(

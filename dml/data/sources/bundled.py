@@ -29,10 +29,8 @@ class Digits(SourceDefaults):
     Coarse is even/odd, as in the EPS paper's MNIST (Levi et al. 2021, sec. 5.1). Digits 0-5 train, except a stratified
     share that is held out as `seen`. Digits 6-9 test. Pixels 0..16 are scaled to 0..255.
 
-    Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
-
-    Handwritten digits, 8 x 8 grey. `seen_share`: share of each training digit's images that is held out as `seen`. The
-    choice never changes.
+    Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part. `seen_share`: share of
+    each training digit's images that is held out as `seen`. The choice never changes.
     """
 
     version: ClassVar[int] = 1
@@ -95,23 +93,17 @@ class Numbers(SourceDefaults):
 
         ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
 
-    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
-    number differ in most pixels, and pixels find a number far less often than a trained network does.
+    with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. Coarse is the tens.
 
     The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six
-    training and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a
-    digit's images, in scikit-learn's order, makes the training pictures, and the second half makes those of the test.
-    The order follows the writers, so the test has other images by mostly other writers. Class splits choose other
-    numbers to test, but each number keeps its half: then the same images of digits are in training and in test
-    pictures. Coarse is the tens digit.
+    training and of four test numbers. The first half of a digit's images, in scikit-learn's order, makes the training
+    pictures, the second half those of the test. The order follows the writers, so the test is by mostly other writers.
 
     Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
     pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in
     every fold, no test picture shows a digit that a training picture shows.
 
     Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
-
-    Two-digit numbers in handwriting, grey.
 
     Parameters
     ----------
@@ -152,8 +144,8 @@ class Numbers(SourceDefaults):
         halves = _halves()
         for number in range(100):
             tens, units = divmod(number, 10)
-            own, other = ("train", "test") if _trains(tens, units) else ("test", "train")
-            pictures = [(own, image) for image in self._drawn(number, halves[own])]
+            half, other = ("train", "test") if _trains(tens, units) else ("test", "train")
+            pictures = [(half, image) for image in self._drawn(number, halves[half])]
             if self.apart:
                 pictures += [
                     (other, image) for image in self._drawn(number, halves[other], " in the other handwriting")

@@ -38,8 +38,7 @@ class Mnist(FetchedSource):
     URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5
     sums 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
     2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
-
-    Handwritten digits, 28 x 28 grey. `complete`: False accepts a part of the dataset.
+    `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -98,12 +97,12 @@ def _idx(path: Path, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
     dimensions = 1 + len(shape)
     try:
         with gzip.open(path) as file:
-            magic, count, *said = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
+            magic, count, *stated = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
             if magic != 0x800 + dimensions:
                 raise DataError(f"{path}: not an idx file of {dimensions} dimensions (magic number {magic:#x})")
-            if not 0 <= count <= MOST or tuple(said) != shape:
+            if not 0 <= count <= MOST or tuple(stated) != shape:
                 raise DataError(
-                    f"{path}: its header says {' x '.join(map(str, (count, *said)))}, expected at most "
+                    f"{path}: its header says {' x '.join(map(str, (count, *stated)))}, expected at most "
                     f"{' x '.join(map(str, (MOST, *shape)))}"
                 )
             size = math.prod(shape)
@@ -136,11 +135,8 @@ class Omniglot(FetchedSource):
     background alphabets train and the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1), so
     whole alphabets are disjoint.
 
-    URLs and MD5 sums: torchvision.datasets.Omniglot.
-
-    Handwritten characters, 105 x 105 grey. `complete`: False accepts a part of the dataset. `alphabets`: how many of
-    the background alphabets train, 2 to 30, in the order of their names; the rest are unused. Raises ValueError:
-    `alphabets` is outside of 2 to 30.
+    URLs and MD5 sums: torchvision.datasets.Omniglot. `complete`: False accepts a part of the dataset. `alphabets`: how
+    many of the background alphabets train, 2 to 30, in the order of their names; the rest are unused.
     """
 
     version: ClassVar[int] = 1

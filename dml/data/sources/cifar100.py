@@ -1,14 +1,4 @@
-"""CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009).
-
-Fine is the kind, coarse the group. None of the four papers uses this dataset; the split follows MNIST's in the EPS
-paper. Half of the classes train, with their images of the training part; their images of the test part are `seen`, the
-other classes' images of the test part are `test`, all others unused. The training half is the first 50 kinds
-(`disjoint="fine"`: both halves share the groups) or the kinds of the first 10 groups (`disjoint="coarse"`). With
-`held_out="images"` all classes train, and the test part is `seen`. `given` names the labels that people gave to the
-training part: CIFAR-100N (Wei et al., "Learning with noisy labels revisited", ICLR 2022).
-
-URL and MD5 sum: torchvision.datasets.CIFAR100.
-"""
+"""CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009)."""
 
 from __future__ import annotations
 
@@ -34,17 +24,17 @@ COLUMNS = {"noisy_fine": "fine", "noisy_coarse": "coarse"}
 CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
 
 
-def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
-    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`, in the training part's order.
+def read_given(path: Path, verified: dict[str, list[int]], classes: dict[str, int]) -> dict[str, np.ndarray]:
+    """The given labels int64 (n,) by level of a CSV `index, noisy_fine, noisy_coarse`. Raises DataError.
 
-    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `own` labels. Raises DataError.
+    `clean_fine` and `clean_coarse`, if there are any, are compared with the dataset's `verified` labels.
     """
     if not path.is_file():
         raise absent(path)
-    found, numbers = read_rows(path)
-    known = ["index", *COLUMNS, *(name for name in CLEAN if name in found)]
-    table = pd.DataFrame({name: integers(path, found, numbers, name) for name in known})
-    rows = len(own["fine"])
+    columns, numbers = read_rows(path)
+    names = ["index", *COLUMNS, *(name for name in CLEAN if name in columns)]
+    table = pd.DataFrame({name: integers(path, columns, numbers, name) for name in names})
+    rows = len(verified["fine"])
     if sorted(table["index"]) != list(range(rows)):
         raise DataError(f"{path}: index: expected each of 0 to {rows - 1} once, got {len(table)} rows")
     table = table.set_index("index").sort_index()
@@ -57,10 +47,10 @@ def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -
                 f"{path}: index {strange.index[0]}: {name} is {strange.iloc[0]}, which is no class: expected 0 to "
                 f"{classes[level] - 1}"
             )
-        if name in CLEAN and (other := np.flatnonzero(table[name].to_numpy() != np.asarray(own[level]))).size:
+        if name in CLEAN and (other := np.flatnonzero(table[name].to_numpy() != np.asarray(verified[level]))).size:
             raise DataError(
                 f"{path}: index {other[0]}: {name} is {table[name].iloc[other[0]]}, but the archive's label is "
-                f"{own[level][other[0]]}: the rows are in another order ({len(other)} of {rows} differ)"
+                f"{verified[level][other[0]]}: the rows are in another order ({len(other)} of {rows} differ)"
             )
     return {level: table[name].to_numpy(np.int64) for name, level in COLUMNS.items()}
 
@@ -91,14 +81,18 @@ COUNTS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
 
 
 class Cifar100(SourceDefaults):
-    """Small photographs, 32 x 32 RGB.
+    """CIFAR-100: small photographs, 32 x 32 RGB. Fine is the kind, coarse the group.
+
+    None of the four papers uses it; the split follows MNIST's in the EPS paper. Half of the classes train, with their
+    images of the training part; their images of the test part are `seen`, the other classes' images of the test part
+    are `test`, all others unused. URL and MD5 sum: torchvision.datasets.CIFAR100.
 
     Parameters
     ----------
-    disjoint : the level whose classes are split in halves, `fine` or `coarse`.
+    disjoint : `fine`: the first 50 kinds train, so both halves share the groups; `coarse`: the first 10 groups.
     complete : False accepts a part of the dataset.
-    held_out : `classes` or `images`: what is not trained on.
-    given : a CSV of labels as given; None: there are none.
+    held_out : `classes`; or `images`: all classes train, and the test part is `seen`.
+    given : a CSV of labels that people gave to the training part, as CIFAR-100N (Wei et al., ICLR 2022); None: none.
     """
 
     version: ClassVar[int] = 1
@@ -129,8 +123,8 @@ class Cifar100(SourceDefaults):
         if self._given is None:
             return None
         path = Path(self._given)
-        own = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
-        return f"{own}-{content_of(raw, raw / 'none')}"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        return f"{digest}-{content_of(raw, raw / 'none')}"
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archive (169 MB) into `raw`. The file of given labels must exist."""
@@ -162,7 +156,7 @@ class Cifar100(SourceDefaults):
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, seen, test and unused (see the module)."""
+        """train, seen, test and unused."""
         half = 50 if self.disjoint == "fine" else 10
         return by_part(index, (index[self.disjoint].to_numpy() >= half) & (self._held_out == "classes"))
 

@@ -22,7 +22,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._splits import roles_of_users, said_of_splits
+from dml.data.sources._splits import roles_of_users, splits_text
 from dml.data.sources._table import LABELS, check_columns, check_finite, read_table, read_vectors, unused_columns
 from dml.settings import check_choice, check_within
 
@@ -82,15 +82,12 @@ class Features(SourceDefaults):
         apart = self._table != self._vectors  # else columns that are not used are vectors
         if apart and (note := unused_columns(self._table, self._columns)):
             report(f"features: {note}")
-        if text := said_of_splits(self.images(raw), self.disjoint, "features"):
+        if text := splits_text(self.images(raw), self.disjoint, "features"):
             report(text)
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is rewritten."""
-        digest = hashlib.sha256()
-        digest.update(state_of(self._vectors).encode())
-        digest.update(state_of(self._table).encode())
-        return digest.hexdigest()
+        return hashlib.sha256((state_of(self._vectors) + state_of(self._table)).encode()).hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of labels, in the order of the table. A pixel stands for the image that there is not."""

@@ -24,7 +24,7 @@ from dml import discovery
 from dml.data import DataError
 from dml.data.raw import files_below, state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._splits import by_classes, kind_of, roles_of
+from dml.data.sources._splits import by_classes, kind_of, roles_of_splits
 from dml.data.sources._table import labels
 from dml.discovery import installed
 from dml.settings import check_choice, check_within
@@ -56,15 +56,16 @@ class Columns:
         return (row[self.image] for row in images)
 
 
-def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
+def choose(parts: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
     """The columns that a study names, else those whose type or name is that of images or labels. Raises DataError."""
     import datasets
 
+    features = next(iter(parts.values())).features
     for option, column in wanted.items():
         if column is not None and column not in features:
             raise DataError(f"{where}: {option}: no column {column!r}{discovery.suggestion(column, features)}")
     kinds = {"image": datasets.Image, "label": datasets.ClassLabel}
-    found, guessed = {}, []
+    columns, guessed = {}, []
     for option, kind in kinds.items():
         column = wanted[option]
         if column is None:
@@ -78,22 +79,19 @@ def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where:
             guessed.append(
                 f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
             )
-        found[option] = column
-    return Columns(found["image"], found["label"], wanted["coarse"], tuple(guessed))
+        columns[option] = column
+    return Columns(columns["image"], columns["label"], wanted["coarse"], tuple(guessed))
 
 
-def _guess(names: list[str], typed: list[str], known: tuple[str, ...]) -> str | None:
+def _guess(names: list[str], typed: list[str], likely: tuple[str, ...]) -> str | None:
     """The only column of the type; else that with the likeliest name, of the type if there are some."""
     if len(typed) == 1:
         return typed[0]
-    return next((name for name in known if name in (typed or names)), None)
+    return next((name for name in likely if name in (typed or names)), None)
 
 
 def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[int], list[str]]:
-    """The labels of all splits as numbers and names.
-
-    Raises DataError: a label is missing or not a number of at least 0; or a split has no such column.
-    """
+    """The labels of all splits as numbers and names. Raises DataError: a missing or negative label, or no column."""
     import datasets
 
     values, rows, named, kinds = [], [], [], []
@@ -177,19 +175,15 @@ class Huggingface(SourceDefaults):
         self.options |= {"splits": splits, "test_share": test_share, "disjoint": disjoint}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Load the dataset, downloading it if it is on the hub. Reports guessed columns and what the splits are.
-
-        Raises DataError: `datasets` is not installed; there is no such dataset, split or column; the hub is out of
-        reach; or a split has classes that train and others that do not.
-        """
+        """Load the dataset, from the hub if it is there. Reports guessed columns and the splits. Raises DataError."""
         parts = self._load(raw)
-        columns = self._columns(parts)
+        columns = choose(parts, self._wanted, self._where)
         for line in columns.guessed:
             report(f"{self._where}: {line}")
         records = pd.DataFrame(list(self._labels(parts, columns)))
         report(f"{self._where}: {len(records)} images in {', '.join(parts)}")
         if len(parts) > 1:
-            report(self._split(records).text)
+            report(roles_of_splits(records, self.disjoint, self._where).text)
 
     def fingerprint(self, raw: Path) -> str | None:
         """Changes when a file of a dataset on disk is added, removed or rewritten; None for one of the hub."""
@@ -204,7 +198,7 @@ class Huggingface(SourceDefaults):
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records in the order of splits and rows."""
         parts = self._load(raw)
-        columns = self._columns(parts)
+        columns = choose(parts, self._wanted, self._where)
         labels = self._labels(parts, columns)
         root = Path(self.path).parent if Path(self.path).is_file() else Path(self.path)  # of paths in a table
         for name, part in parts.items():
@@ -215,31 +209,23 @@ class Huggingface(SourceDefaults):
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """By splits if there are several, else by classes."""
         if index["part"].nunique() > 1:
-            return self._split(index).roles
+            return roles_of_splits(index, self.disjoint, self._where).roles
         return by_classes(index[self.disjoint].to_numpy(), self.test_share)
-
-    def _split(self, records: pd.DataFrame) -> Any:
-        classes, names = records[self.disjoint].to_numpy(), records[f"{self.disjoint}_name"].to_numpy().astype(str)
-        parts = records["part"].to_numpy().astype(str)
-        return roles_of(parts, classes, names, self._where)
-
-    def _columns(self, parts: Mapping[str, Any]) -> Columns:
-        return choose(next(iter(parts.values())).features, self._wanted, self._where)
 
     def _labels(self, parts: Mapping[str, Any], columns: Columns) -> Iterator[dict[str, Any]]:
         """The records of all images, without the images."""
-        found = {}
+        labels_by_level = {}
         for level, column in (("fine", columns.label), ("coarse", columns.coarse)):
             if column is not None:
-                found[level] = numbered(parts, column, self._where)
-        place = 0
+                labels_by_level[level] = numbered(parts, column, self._where)
+        position = 0
         for name, part in parts.items():
             for row in range(len(part)):
                 record: dict[str, Any] = {"path": f"{name}/{row:06d}", "part": name}
-                for level, (numbers, names) in found.items():
-                    record |= {level: numbers[place], f"{level}_name": names[place]}
+                for level, (numbers, names) in labels_by_level.items():
+                    record |= {level: numbers[position], f"{level}_name": names[position]}
                 yield record
-                place += 1
+                position += 1
 
     def _load(self, raw: Path) -> dict[str, Any]:
         """The splits by name."""

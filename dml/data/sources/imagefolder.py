@@ -29,7 +29,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import files_below, image_files, is_hidden, is_image, state_of
 from dml.data.sources._files import SourceDefaults
-from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
+from dml.data.sources._splits import kind_of, roles_of_users, splits_text
 from dml.data.sources._table import check_columns, read_table, unused_columns
 from dml.settings import check_choice, check_within
 
@@ -37,29 +37,17 @@ LAYOUTS = ("auto", "splits", "classes", "groups")
 
 
 def has_splits(root: Path) -> bool:
-    """Whether the folders in `root` are named as splits, `train` and another one among them, and contain folders.
-
-    Other folders do not count if no image is below them.
-    """
+    """Whether folders in `root` are splits, `train` and another one, and contain folders; no other one has images."""
     folders = subfolders(root) if root.is_dir() else []
     splits = [path for path in folders if kind_of(path.name)]
     if not _are_splits(path.name for path in splits) or not all(map(subfolders, splits)):
         return False
-    return not any(_has_images(path) for path in folders if path not in splits)
-
-
-def _has_images(folder: Path) -> bool:
-    return any(map(is_image, files_below(folder)))
+    return not any(is_image(file) for path in folders if path not in splits for file in files_below(path))
 
 
 def subfolders(root: Path) -> list[Path]:
     """Folders in the order of names, without hidden ones."""
     return sorted(path for path in root.iterdir() if path.is_dir() and not is_hidden(path.name))
-
-
-def below(folder: Path, levels: int) -> Path:
-    """A relative folder without its first levels."""
-    return Path(*folder.parts[levels:])
 
 
 def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "") -> None:
@@ -76,14 +64,14 @@ def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "
         expected = " or ".join(forms[depth] for depth in allowed)
         raise DataError(f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or nothing}")
     folders = {path.parts[0] for path in paths}
-    known = {name for name in folders if kind_of(name)}
-    others = ", ".join(sorted(folders - known)[:3])
+    splits = {name for name in folders if kind_of(name)}
+    others = ", ".join(sorted(folders - splits)[:3])
     if within and others:
         raise DataError(f"imagefolder: {root}: layout: splits, but {others} is not the name of a split")
-    if layout == "auto" and _are_splits(known):
+    if layout == "auto" and _are_splits(splits):
         choice = "classes" if classes in depths else "groups"
         raise DataError(
-            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, {others or 'their folders'} not. "
+            f"imagefolder: {root}: {', '.join(sorted(splits))} look like splits, {others or 'their folders'} not. "
             f"Expected <split>/<class>/<image>; `settings: {{layout: {choice}}}` reads folders as {choice}"
         )
 
@@ -134,24 +122,17 @@ class Imagefolder(SourceDefaults):
         self._columns = check_columns(columns)
         self.root: str = str(root)
         self.table, self.test_share, self.disjoint = table, test_share, disjoint
-        found = "splits" if table is None and has_splits(Path(self.root)) else "auto"
-        self._layout = found if layout == "auto" else layout
-        self.options: dict[str, Any] = {
-            "root": self.root,
-            "table": table,
-            "test_share": test_share,
-            "disjoint": disjoint,
-        }
-        if "splits" in (found, self._layout):  # else it says nothing new, and folders packed before it existed stay
+        detected = "splits" if table is None and has_splits(Path(self.root)) else "auto"
+        self._layout = detected if layout == "auto" else layout
+        self.options: dict[str, Any] = {"root": self.root, "table": table}
+        self.options |= {"test_share": test_share, "disjoint": disjoint}
+        if "splits" in (detected, self._layout):  # else it says nothing new, and folders packed before it existed stay
             self.options["layout"] = self._layout
         if self._columns:
             self.options["columns"] = self._columns
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Check that the folder, and the table if there is one, exist. Nothing is fetched.
-
-        Reports how train and test folders are read, and which columns of a table are not used.
-        """
+        """Check that the folder and the table exist. Reports how splits are read, and unused columns of a table."""
         self._check_place()
         report(f"imagefolder: {self.root}, nothing to download")
         if self.table is not None:
@@ -165,16 +146,19 @@ class Imagefolder(SourceDefaults):
             )
         else:
             return
-        if text := said_of_splits(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
+        if text := splits_text(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
             report(text)
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is added, removed or rewritten."""
         digest = hashlib.sha256()
-        for path in self._files():
+        root = Path(self.root)
+        if self.table is None:
+            paths = image_files(root).paths
+        else:
+            paths = [*(root / record["path"] for record in self._rows()), Path(self.table)]
+        for path in paths:
             digest.update(state_of(path).encode())
-        if self.table:
-            digest.update(state_of(Path(self.table)).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
@@ -189,13 +173,14 @@ class Imagefolder(SourceDefaults):
         paths = [path.relative_to(root) for path in files.paths]
         within = 1 if self._layout == "splits" else 0  # folders above the classes
         check_paths(self.root, paths, self._layout, files.left_out)
-        fine = {folder: n for n, folder in enumerate(sorted({below(path.parent, within) for path in paths}))}
+        fine = {folder: n for n, folder in enumerate(sorted({Path(*path.parent.parts[within:]) for path in paths}))}
         coarse = {name: number for number, name in enumerate(sorted({path.parts[within] for path in paths}))}
         for path in paths:
-            own = below(path.parent, within)
-            record = {"image": root / path, "path": path.as_posix(), "fine": fine[own], "fine_name": own.as_posix()}
-            if len(own.parts) == 2:
-                record |= {"coarse": coarse[own.parts[0]], "coarse_name": own.parts[0]}
+            folder = Path(*path.parent.parts[within:])
+            record = {"image": root / path, "path": path.as_posix()}
+            record |= {"fine": fine[folder], "fine_name": folder.as_posix()}
+            if len(folder.parts) == 2:
+                record |= {"coarse": coarse[folder.parts[0]], "coarse_name": folder.parts[0]}
             yield record | ({"part": f"{path.parts[0]}/"} if within else {})
 
     def left_out(self) -> str:
@@ -212,11 +197,6 @@ class Imagefolder(SourceDefaults):
             raise DataError(f"imagefolder: root is {self.root!r}, which is not a folder (from {Path.cwd()})")
         if self.table is not None and not Path(self.table).is_file():
             raise DataError(f"imagefolder: table is {self.table!r}, which is not a file (from {Path.cwd()})")
-
-    def _files(self) -> list[Path]:
-        if self.table is not None:
-            return [Path(self.root) / record["path"] for record in self._rows()]
-        return image_files(Path(self.root)).paths
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         """The table's records, whose paths are inside the root or absolute."""

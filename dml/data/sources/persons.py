@@ -34,9 +34,8 @@ class Market1501(FetchedSource):
     `unused`. Fine is the person's number, and `camera` counts from 0. The evaluation skips gallery images of the
     query's person by the query's camera.
 
-    MD5: public loaders. The authors offer the archive on file hosts without a direct download.
-
-    Persons, 128 x 64 RGB. `complete`: False accepts a part of the dataset.
+    MD5: public loaders. The authors offer the archive on file hosts without a direct download. `complete`: False
+    accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -60,17 +59,17 @@ class Market1501(FetchedSource):
         """Records of JPEG files: training, query and gallery, each by name."""
         for folder, part in PARTS.items():
             for path in files(raw / FOLDER / folder, ".jpg"):
-                found = NAME.match(path.name)
-                if found is None:
+                match = NAME.match(path.name)
+                if match is None:
                     raise DataError(f"{path}: expected a name such as 0002_c1s1_000451_03.jpg")
-                person = found[1]
+                person = match[1]
                 yield {
                     "image": path,
                     "fine": JUNK if person == "-1" else label(person, 1 + PERSONS, path, first=0),
                     "fine_name": {"-1": "junk", "0000": "distractor"}.get(person, person),
                     "path": path.relative_to(raw).as_posix(),
                     "part": part,
-                    "camera": int(found[2]) - 1,
+                    "camera": int(match[2]) - 1,
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
@@ -128,10 +127,7 @@ class Cuhk03(SourceDefaults):
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
     def for_seed(self, seed: int) -> Cuhk03:
-        """The source whose `roles` are those of the test set that a seed selects, if `split` is `seed`.
-
-        Raises ValueError: there is no such test set.
-        """
+        """The source whose `roles` are those of the test set that a seed selects. Raises ValueError: there is none."""
         chosen = Cuhk03(**self.options)
         if self.seeds is not None:
             if seed not in self.seeds:

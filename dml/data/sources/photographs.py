@@ -22,9 +22,8 @@ class Cub200(FetchedSource):
     The first 100 classes train (5,864 images), the other 100 test (5,924), as in all of the papers. `part` is the
     dataset's own split of the images, which metric learning does not use.
 
-    URL: CaltechDATA record 65de6-vp158. MD5: public loaders. SHA-256: TensorFlow Datasets.
-
-    Birds, RGB, of many sizes. `complete`: False accepts a part of the dataset.
+    URL: CaltechDATA record 65de6-vp158. MD5: public loaders. SHA-256: TensorFlow Datasets. `complete`: False accepts a
+    part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -93,10 +92,8 @@ class Cars196(FetchedSource):
     - `combined`: car_ims.tgz and cars_annos.mat, which the metric-learning papers read;
     - `separate`: cars_train.tgz, cars_test.tgz, car_devkit.tgz, cars_test_annos_withlabels.mat, as torchvision reads.
 
-    MD5 sums of `combined`: public loaders. SHA-256 sums of `separate`: TensorFlow Datasets.
-
-    Cars, RGB (a few grey), of many sizes. `layout`: which archives to read, `combined` or `separate`. `complete`: False
-    accepts a part of the dataset.
+    MD5 sums of `combined`: public loaders. SHA-256 sums of `separate`: TensorFlow Datasets. `layout`: which archives to
+    read. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -149,9 +146,8 @@ class Sop(FetchedSource):
     Fine is the product, coarse its kind. The split is the dataset's own and class-disjoint: 11,318 products train
     (59,551 images), 11,316 test (60,502).
 
-    URLs: the authors' server, by HTTP and FTP. MD5: public loaders. SHA-256: TensorFlow Datasets.
-
-    Products, RGB (a few grey), of many sizes. `complete`: False accepts a part of the dataset.
+    URLs: the authors' server, by HTTP and FTP. MD5: public loaders. SHA-256: TensorFlow Datasets. `complete`: False
+    accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1
@@ -208,9 +204,7 @@ class Flowers102(FetchedSource):
     val, test), whose classes are not disjoint. No source at hand states the number of images in each half, so only the
     total is checked.
 
-    URLs and MD5 sums: torchvision.datasets.Flowers102.
-
-    Flowers, RGB, of many sizes. `complete`: False accepts a part of the dataset.
+    URLs and MD5 sums: torchvision.datasets.Flowers102. `complete`: False accepts a part of the dataset.
     """
 
     version: ClassVar[int] = 1

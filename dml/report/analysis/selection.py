@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dml import losses
-from dml.config.for_use import as_given, dataset_for_use, has_own_labels, levels_for_use, makes_noise
+from dml.config.for_use import as_given, dataset_for_use, has_user_labels, levels_for_use, makes_noise
 from dml.discovery import suggestion
 from dml.report.labels import Texts, is_topline, level_label
 from dml.report.numbers import rate as rate_text
@@ -52,7 +52,7 @@ def labels_of(
     wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
     key : of the score that decides.
     """
-    study, own = results.study.name, has_own_labels(results.study, dataset)
+    study, own = results.study.name, has_user_labels(results.study, dataset)
     levels = [c.noise_level for c in results.cells.values() if c.dataset == dataset and not is_topline(c.noise)]
     if not levels:
         raise ValueError(f"study {study!r} has only toplines, which leave samples out: no noise to choose")

@@ -10,7 +10,7 @@ from dml import discovery, models
 from dml.config import InitFromSection, Study, stops_at_best
 from dml.config import study as closed_forms
 from dml.config.parts import ESTIMATED
-from dml.config.search import tuning_every
+from dml.config.search import default_every
 from dml.data import splits
 from dml.types import (
     Cell,
@@ -89,7 +89,7 @@ def _evaluation(study: Study, phase: str, steps: int) -> EvaluationSpec:
     evaluation = study.evaluation.spec(phase)
     if not stops_at_best(study.search, phase):
         return evaluation
-    return replace(evaluation, every=tuning_every(study.search, evaluation.every, steps), at_start=True)
+    return replace(evaluation, every=evaluation.every or default_every(steps), at_start=True)
 
 
 def _with_files(training: TrainingSpec) -> TrainingSpec:

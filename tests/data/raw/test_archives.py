@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dml.data import DataError
-from dml.data.raw import download, extract
+from dml.data.raw import download
+from dml.data.raw.download import extract
 
 GOOD = {"birds/a.txt": b"a" * 1000, "birds/deep/b.txt": b"b", "readme.txt": b"hello"}
 
