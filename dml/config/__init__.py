@@ -19,7 +19,6 @@ from dml.config.loading import (
     place_of,
     study_from,
 )
-from dml.config.parts import MinerSection
 from dml.config.search import ResourcesSection, SearchSection, best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import InitFromSection, TrainingSection
@@ -30,7 +29,6 @@ __all__ = [
     "ConfigError",
     "DatasetSection",
     "InitFromSection",
-    "MinerSection",
     "NoiseSection",
     "ReferenceSection",
     "ResourcesSection",

@@ -88,7 +88,6 @@ def _check_grid(study: Study) -> None:
                 *("losses", index, "settings", min(both)),
             )
     for grid_point, (index, loss) in itertools.product(grid.combinations(study.axes), enumerate(study.losses)):
-        where: tuple[str | int, ...] = ("grid",) if grid_point else ("losses", index)
         try:
             training, section = _sections_at(study, loss, grid_point)
         except ValueError as error:
@@ -97,7 +96,7 @@ def _check_grid(study: Study) -> None:
             section.check(training.normalize)
         except ValueError as error:
             problem = f"{error} (training.normalize is {str(training.normalize).lower()})"
-            raise LocatedError(problem, *where) from error
+            raise LocatedError(problem, *(("grid",) if grid_point else ("losses", index))) from error
 
 
 def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
@@ -166,7 +165,9 @@ def _check_taken(study: Study, cells: list[Cell]) -> None:
 
 
 def _check_miner(study: Study, cells: list[Cell]) -> None:
-    sections = {repr(grid.of("miner", cell.grid_point)): study.miner_of(cell) for cell in cells}
+    sections = {
+        repr(grid.of("miner", cell.grid_point)): grid.miner_with(study.miner, cell.grid_point) for cell in cells
+    }
     pairs = dict.fromkeys((c.positives, c.negatives) for c in cells if c.positives)
     for miner in sections.values():
         for positives, negatives in pairs:
@@ -227,12 +228,12 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
             )
         for cell in {repr(cell.grid_point): cell for cell in cells}.values():
             training = grid.changed(study.training, grid.of("training", cell.grid_point))  # as stated
-            chosen = {*stated, *grid.of("training", cell.grid_point)}
-            other = "backbone" in chosen and training.backbone != dataset.passes_on and only_vectors
-            if other or ("frozen" in chosen and not training.frozen):
-                given = f"backbone {training.backbone!r}" if other else "frozen: false"
+            stated_keys = {*stated, *grid.of("training", cell.grid_point)}
+            other = "backbone" in stated_keys and training.backbone != dataset.passes_on and only_vectors
+            if other or ("frozen" in stated_keys and not training.frozen):
+                setting = f"backbone {training.backbone!r}" if other else "frozen: false"
                 raise LocatedError(
-                    f"source {dataset.name!r} has vectors, on which only a head is trained: remove {given} from "
+                    f"source {dataset.name!r} has vectors, on which only a head is trained: remove {setting} from "
                     f"training, or name {dataset.passes_on!r}",
                     *("datasets", index),
                 )

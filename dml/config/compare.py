@@ -50,9 +50,9 @@ def attribute_names(cells: Iterable[Cell]) -> list[str]:
     return list(names)
 
 
-def matching(cells: Iterable[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
+def matching(cells: Iterable[Cell], match: Mapping[str, Any]) -> list[Cell]:
     """The cells that have all wanted values, in their order."""
-    choices = {key: [value, *value] if isinstance(value, list) else [value] for key, value in wanted.items()}
+    choices = {key: [value, *value] if isinstance(value, list) else [value] for key, value in match.items()}
     return [cell for cell in cells if all(attribute(cell, key) in values for key, values in choices.items())]
 
 
@@ -65,17 +65,17 @@ def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
             raise ValueError(f"unknown attribute {name!r} of a cell{suggestion(name, names)}")
 
 
-def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
+def check_matching(cells: Sequence[Cell], match: Mapping[str, Any]) -> list[Cell]:
     """The cells that have all wanted values."""
-    check_attributes(cells, wanted)
-    for key, value in wanted.items():
+    check_attributes(cells, match)
+    for key, value in match.items():
         values = list({repr(present): present for present in (attribute(cell, key) for cell in cells)}.values())
         for one in [value] if not isinstance(value, list) or value in values else value:
             if one not in values:
                 choices = ", ".join(map(_text, values))
                 raise ValueError(f"no cell of this study has {written_setting(key)} {_text(one)}. Choices: {choices}")
-    if not (selected := matching(cells, wanted)):
-        pairs = ", ".join(f"{written_setting(key)} {_text(value)}" for key, value in wanted.items())
+    if not (selected := matching(cells, match)):
+        pairs = ", ".join(f"{written_setting(key)} {_text(value)}" for key, value in match.items())
         raise ValueError(f"no cell of this study has all of: {pairs}")
     return selected
 

@@ -76,7 +76,7 @@ class DatasetSection(StudySection):
     )
 
     @checked_parts(lambda section: discovery.check_name("dml.data.sources", section.name))
-    def _check(self) -> DatasetSection:
+    def _check(self) -> None:
         discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
         discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
         sources.build(self.name, **self.settings)
@@ -92,7 +92,6 @@ class DatasetSection(StudySection):
                 f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -, the "
                 f"first a letter or a digit, at most {LONGEST_NAME} bytes"
             )
-        return self
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -157,12 +156,11 @@ class NoiseSection(StudySection):
     settings: dict[str, Any] = Field({}, description="settings of the model")
 
     @checked_parts(lambda section: discovery.check_name("dml.noise", section.name))
-    def _check(self) -> NoiseSection:
+    def _check(self) -> None:
         for rate in self.rates:
             dml.noise.build(self.name, rate=rate, **self.settings)
         if self.by_given and len(self.rates) > 1:
             raise ValueError(f"noise {self.name!r}: its rate is counted, so there is one; got {self.rates}")
-        return self
 
     @property
     def label(self) -> str:

@@ -290,7 +290,7 @@ def _section(section: str, given: Mapping[str, Any], of_file: bool) -> dict[str,
 def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> Any:
     """A value with the names of the code for all dotted settings in it: axes, and attributes of cells."""
     if isinstance(value, list):
-        return [_dotted_in(inner, (*location, place), of_file) for place, inner in enumerate(value)]
+        return [_dotted_in(inner, (*location, position), of_file) for position, inner in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
     values: dict[Any, Any] = {}

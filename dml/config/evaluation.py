@@ -18,20 +18,19 @@ class EvaluationSection(EvaluationSettings):
     """What is measured, on clean labels."""
 
     @checked_parts(lambda section: check_metrics(section.metrics))
-    def _check(self) -> EvaluationSection:
+    def _check(self) -> None:
         for name in self.metrics:
             dml.evaluation.check_metric(name)
         for key in ("metrics", "sets"):
             if len(set(values := getattr(self, key))) < len(values):
                 raise ValueError(f"{key}: {list(values)} contains a value twice")
-        return self
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
-        given = dict(vars(self))
+        values = dict(vars(self))
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False}
-        return EvaluationSpec(**given)
+            values |= {"sets": ("validation",), "keep_embeddings": False}
+        return EvaluationSpec(**values)
 
 
 class ReferenceSection(StudySection):

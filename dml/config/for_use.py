@@ -79,15 +79,15 @@ def comparable(cells: Sequence[Cell]) -> dict[tuple[str, str], list[int]]:
     """The places of cells whose scores compare, by dataset and noise level; those with labels as given come first."""
     given = as_given(cell.noise_level for cell in cells)
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         level = AS_GIVEN if cell.noise_level in given else str(cell.noise_level)
-        groups.setdefault((cell.dataset, level), []).append(place)
+        groups.setdefault((cell.dataset, level), []).append(index)
     return dict(sorted(groups.items(), key=lambda item: item[0][1] != AS_GIVEN))
 
 
 def for_use(cells: Sequence[Cell]) -> list[list[int]]:
     """For each dataset, the places of its cells with labels as given; empty if a study has no such labels."""
-    return [places for (_, level), places in comparable(cells).items() if level == AS_GIVEN]
+    return [indices for (_, level), indices in comparable(cells).items() if level == AS_GIVEN]
 
 
 ON_CORRECT = "chosen on correct labels"
@@ -174,30 +174,27 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     """
     dataset = audited_dataset(study)
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
-    wanted = section.trained if isinstance(section.trained, dict) else {}
-    matching = compare.check_matching(cells, wanted)
+    attributes = section.trained if isinstance(section.trained, dict) else {}
+    matching = compare.check_matching(cells, attributes)
     trained = [cell for cell in matching if dml.losses.closed_form_of(cell.loss.name) is None]
     if not trained:
         raise ValueError(f"{matching[0].loss.name!r} is a closed form, which trains no network: choose another loss")
     cell = trained[next(iter(for_use(trained)), [0])[0]]
     training = study.training_of(cell)
-    if study.dataset(dataset).passes_on is not None:
-        raise ValueError(f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it")
-    if training.frozen:
-        raise ValueError(
-            f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
-            "remove it, or choose a cell without training.frozen"
-        )
-    if training.train_from is not None:
-        raise ValueError(
-            f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
-            "choose a cell without training.train_from"
-        )
-    if training.init_from is not None:
-        raise ValueError(
-            "training.init_from gives weights that may come from the audited labels, so no label would be held out: "
-            "remove it, or give weights to the backbone (its settings)"
-        )
+    problems = {
+        f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it": (
+            study.dataset(dataset).passes_on is not None
+        ),
+        f"the cell {cell.name} trains only a head on frozen features, which are a representation already: remove it, "
+        "or choose a cell without training.frozen": training.frozen,
+        f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: choose a "
+        "cell without training.train_from": training.train_from is not None,
+        "training.init_from gives weights that may come from the audited labels, so no label would be held out: remove "
+        "it, or give weights to the backbone (its settings)": training.init_from is not None,
+    }
+    for problem, occurs in problems.items():
+        if occurs:
+            raise ValueError(problem)
     return cell
 
 
@@ -214,12 +211,12 @@ def check(study: Study) -> None:
     if study.audit is None:
         return
     try:
-        chosen = audited_dataset(study)
+        dataset = audited_dataset(study)
     except ValueError as error:
         raise LocatedError(str(error), "audit") from error
-    vectors = study.dataset(chosen).passes_on is not None
+    vectors = study.dataset(dataset).passes_on is not None
     if vectors and study.audit.backbone is not None:
-        raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
+        raise LocatedError(f"dataset {dataset!r} has vectors and no images: remove the backbone", "audit", "backbone")
     if study.audit.trained is not False:
         try:
             audited_cell(study.audit, study)

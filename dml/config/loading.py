@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ def _check_truth(content: Any, read: Any, *location: str | int) -> None:
         for key in content.keys() & read.keys():
             _check_truth(content[key], read[key], *location, key)
     elif isinstance(content, list) and isinstance(read, list | tuple) and len(content) == len(read):
-        for place, (one, other) in enumerate(zip(content, read, strict=True)):
-            _check_truth(one, other, *location, place)
+        for position, (stated, value) in enumerate(zip(content, read, strict=True)):
+            _check_truth(stated, value, *location, position)
 
 
 def content_of(path: Path | str) -> dict[str, Any]:
@@ -98,10 +99,7 @@ def content_of(path: Path | str) -> dict[str, Any]:
 
 
 def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for _, _, stated in reversed(files):
-        content = _merged(content, stated)
-    return content
+    return reduce(_merged, (stated for _, _, stated in reversed(files)), {})
 
 
 def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
@@ -156,15 +154,15 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
     return f"{path}:{error.problem_mark.line + 1}: not YAML: {error.problem}{begun}"
 
 
-def _wrong_keys(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
+def _wrong_keys(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, str]]:
     """Line and problem of each key that is no text (YAML reads `on` as true), or that a mapping contains twice."""
     if isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            yield from _wrong_keys(item, f"{place}[{number}]")
+            yield from _wrong_keys(item, f"{path}[{number}]")
     elif isinstance(node, yaml.MappingNode):
         first: dict[str, int] = {}
         for key, value in node.value:
-            name, line = f"{place}.{key.value}".lstrip("."), key.start_mark.line + 1
+            name, line = f"{path}.{key.value}".lstrip("."), key.start_mark.line + 1
             if key.tag not in KEYS:
                 yield line, f"{name}: expected text as a key, got {key.tag.rpartition(':')[2]}; text has quotes"
             if name in first:
@@ -277,10 +275,10 @@ def _training_classes(study: Study, dataset: DatasetSection) -> dict[str, int]:
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
     """Where a study states a setting, or a section, of a cell: keys and positions of lists."""
     for axis, points in study.axes.items():
-        for place, point in enumerate(points):
+        for position, point in enumerate(points):
             varying = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
             if varying and all(cell.grid_point.get(key) == value for key, value in varying.items()):
-                return "grid", axis, place
+                return "grid", axis, position
     room, _, rest = setting.partition(".")
     return tuple(filter(None, (room, *section_key(room, rest).split("."))))
 

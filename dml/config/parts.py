@@ -9,8 +9,8 @@ from pydantic import Field, PrivateAttr, model_validator
 
 import dml
 from dml import discovery
-from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes, resolved
-from dml.types import Name, Part, Space, part_of
+from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes
+from dml.types import Name, Own, Part, Space, part_of
 
 LossName = Annotated[Name, part_of("dml.losses")]
 FilterName = Annotated[Name, part_of("dml.filters")]
@@ -43,7 +43,7 @@ class LossSection(StudySection):
         return self._uses_tuples
 
     @checked_parts(lambda section: discovery.check_name("dml.losses", section.name))
-    def _check(self) -> LossSection:
+    def _check(self) -> None:
         part = discovery.find("dml.losses", self.name)
         label = f"loss {self.name!r}"
         discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
@@ -57,7 +57,6 @@ class LossSection(StudySection):
         self._uses_tuples = self.check(normalize=True)
         if not self._uses_tuples and (self.positives or self.negatives):
             raise ValueError(f"{label} ignores tuples, so it cannot be paired with positives or negatives: remove them")
-        return self
 
     def check(self, normalize: bool) -> bool:
         """Construct the loss at the ends of each searched setting; return whether it uses tuples."""
@@ -78,8 +77,13 @@ class LossSection(StudySection):
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
 
     def _resolved(self) -> dict[str, Space]:
-        """What the study itself says is searched."""
-        return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
+        """What the study itself says is searched; `own` is the space that the loss states."""
+        search, stated = self.search or {}, self._stated()
+        for key, space in search.items():
+            if isinstance(space, Own) and key not in stated:
+                problem = f"it states no range of its own for it. Those it states: {', '.join(stated) or 'none'}"
+                raise ValueError(f"loss {self.name!r}: search: {key}: {problem}")
+        return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
     def _stated(self) -> dict[str, Space]:
         """What the loss says is searched."""
@@ -119,7 +123,7 @@ class FilterSection(StudySection):
         return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
     @checked_parts(lambda section: discovery.check_name("dml.filters", section.name))
-    def _check(self) -> FilterSection:
+    def _check(self) -> None:
         part = discovery.find("dml.filters", self.name)
         label = f"filter {self.name!r}"
         discovery.check_settings(part, self.settings, label)
@@ -131,7 +135,6 @@ class FilterSection(StudySection):
             dml.filters.build_for(self.name, {**discovery.accepted(part, {"rate": 0.0}), **fixed}, **SAMPLE)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{label}: {error}") from error
-        return self
 
     def part(self) -> Part | None:
         """The filter; None if every sample takes part."""
@@ -165,12 +168,11 @@ class MinerSection(StudySection):
     )
 
     @checked_parts(lambda section: None)
-    def _check(self) -> MinerSection:
+    def _check(self) -> None:
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
-            return self
+            return
         choices = dml.miners.known_settings()
         for key in self.settings:
             if key not in choices:
                 raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(choices))}")
-        return self

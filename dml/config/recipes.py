@@ -24,19 +24,14 @@ class Value(NamedTuple):
 
 
 MEASURED = "a pilot"  # not tuned: docs/LOG.md, 2026-11-23
-ADAMW = Value("adamw", "Proxy-Anchor (Kim et al. 2020), code/train.py")
-DECAY = Value(1e-4, "Proxy-Anchor, code/train.py")
-COSINE = Value("cosine", "Loshchilov and Hutter 2017")
 WARMUP = Value(20, "Goyal et al. 2017, section 2.2; " + MEASURED)
 WHITENING = Value("whitening", MEASURED)
 CROPS = Value("random_resized_crop", "Revisiting DML (Roth et al. 2020); powerful-benchmarker")
-AREA = Value({"scale": [0.5, 1.0]}, MEASURED)
-FROZEN_NORM = Value("frozen", "Revisiting DML; Proxy-Anchor, code/net/resnet.py")
 STOP = Value("best", "Musgrave et al. 2020, section 3.2: on validation classes")
 COMMON = {
-    "training.optimizer": ADAMW,
-    "training.weight_decay": DECAY,
-    "training.schedule": COSINE,
+    "training.optimizer": Value("adamw", "Proxy-Anchor (Kim et al. 2020), code/train.py"),
+    "training.weight_decay": Value(1e-4, "Proxy-Anchor, code/train.py"),
+    "training.schedule": Value("cosine", "Loshchilov and Hutter 2017"),
     "training.warmup_steps": WARMUP,
     "search.sampler": Value("tpe", "Akiba et al. 2019 (Optuna)"),
     "search.trials": Value(6, MEASURED),
@@ -61,9 +56,9 @@ SEARCHED = {
 UPPER = {
     "training.head_start": WHITENING,
     "training.head_refit": WHITENING,
-    "training.batch_norm": FROZEN_NORM,
+    "training.batch_norm": Value("frozen", "Revisiting DML; Proxy-Anchor, code/net/resnet.py"),
     "training.augment": CROPS,
-    "training.augment_settings": AREA,
+    "training.augment_settings": Value({"scale": [0.5, 1.0]}, MEASURED),
 }
 RECIPES: dict[str, dict[str, Value]] = {
     "scratch": {
@@ -196,15 +191,15 @@ def _replaced(key: str, stated: Mapping[str, Any]) -> bool:
 
 
 def _check(name: str, training: Mapping[str, Any]) -> None:
-    for setting, wanted in FIXED[name].items():
-        given = training.get(setting)
-        if wanted and setting == "train_from" and not given:
+    for setting, required in FIXED[name].items():
+        stated = training.get(setting)
+        if required and setting == "train_from" and not stated:
             raise ValueError(
                 "recipe: partial needs the first block that is trained: expected training: {train_from: ...}"
             )
-        if given is not None and bool(given) != wanted:
-            fitting = [other for other in RECIPES if FIXED[other][setting] == bool(given)]
+        if stated is not None and bool(stated) != required:
+            fitting = [other for other in RECIPES if FIXED[other][setting] == bool(stated)]
             raise ValueError(
-                f"recipe: {name} {MEANING[name]}, but training.{setting} is {given!r}: remove one. "
+                f"recipe: {name} {MEANING[name]}, but training.{setting} is {stated!r}: remove one. "
                 f"Choices of recipe: {', '.join(fitting)}"
             )

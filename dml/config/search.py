@@ -54,9 +54,8 @@ class SearchSection(StudySection):
         return rate > 0 and self.validation == "observed"
 
     @checked_parts(lambda section: check_metrics([section.objective]))
-    def _check(self) -> SearchSection:
+    def _check(self) -> None:
         dml.evaluation.check_metric(self.objective)
-        return self
 
 
 class ResourcesSection(StudySection):

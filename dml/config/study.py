@@ -196,40 +196,30 @@ class Study(StudySection):
     def combinations(self) -> Iterator[Cell]:
         """The cells in the study's order. A cell comes several times if it ignores a setting that varies."""
         variants = grids.combinations(self.axes)
+        foreign = Part(self.miner.name, dict(self.miner.settings)) if self.miner.name else None
         for dataset, noise, loss in itertools.product(self.datasets, self.noise, self.losses):
             for rate, grid_point in itertools.product(noise.rates, variants):
                 of_loss = grids.loss_settings(loss, grid_point)
                 section = grids.loss_with(loss, grid_point) if of_loss else loss
                 part = section.part()
                 part = Part(part.name, {k: v for k, v in part.settings.items() if k not in of_loss}, part.search)
-                miner = (
-                    Part(self.miner.name, dict(self.miner.settings))
-                    if self.miner.name and section.uses_tuples
-                    else None
-                )
-                for positives, negatives in self._policies(section):
+                miner = foreign if section.uses_tuples else None
+                policies = loss.positives or self.positives, loss.negatives or self.negatives
+                tuples = section.uses_tuples and policies[0]
+                for positives, negatives in itertools.product(*policies) if tuples else [(None, None)]:
                     if miner is not None:
                         positives = negatives = None
                     of_miner = grids.miner_settings(positives, negatives, miner, grid_point)
                     taken = {"loss": of_loss, "miner": of_miner}
-                    effective = {
+                    varied = {
                         key: value
                         for key, value in grid_point.items()
                         if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
                         if takes(loss.name, key)
                     }
                     for entry in self.filters:
-                        sieve = entry.part() if dml.losses.closed_form_of(loss.name) is None else None
-                        yield Cell(
-                            dataset.label, noise.label, rate, part, positives, negatives, miner, effective, sieve
-                        )
-
-    def _policies(self, loss: LossSection) -> list[tuple[str | None, str | None]]:
-        """The pairs of policies of one loss; one pair of None if it chooses no tuples."""
-        positives, negatives = loss.positives or self.positives, loss.negatives or self.negatives
-        if not loss.uses_tuples or not positives:
-            return [(None, None)]
-        return list(itertools.product(positives, negatives))
+                        filter_ = entry.part() if dml.losses.closed_form_of(loss.name) is None else None
+                        yield Cell(dataset.label, noise.label, rate, part, positives, negatives, miner, varied, filter_)
 
     def training_of(self, cell: Cell) -> TrainingSection:
         """The section `training` with what varies filled in; on vectors, with the backbone that passes them on.
@@ -264,10 +254,6 @@ class Study(StudySection):
         for index in unresolved:
             datasets[index] = DatasetSection(**{**dict(datasets[index]), "resize": replace(resize, crop=None)})
         return self.model_copy(update={"datasets": datasets})
-
-    def miner_of(self, cell: Cell) -> MinerSection:
-        """The section `miner` with what varies filled in."""
-        return grids.miner_with(self.miner, cell.grid_point)
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""

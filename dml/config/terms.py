@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
@@ -39,14 +39,12 @@ def check_metrics(names: Iterable[str]) -> None:
             raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, spelt)}")
 
 
-def checked_parts(check_names: Callable[[Any], None]) -> Callable[[Callable[[Any], Any]], Any]:
+def checked_parts(check_names: Callable[[Any], None]) -> Callable[[Callable[[Any], None]], Any]:
     """A validator of a section that imports parts: with `NAMES_ONLY` only the names of its parts are checked."""
 
-    def decorate(check: Callable[[Any], Any]) -> Any:
+    def decorate(check: Callable[[Any], None]) -> Any:
         def validate(self: Any) -> Any:
-            if not NAMES_ONLY.get():
-                return check(self)
-            check_names(self)
+            (check_names if NAMES_ONLY.get() else check)(self)
             return self
 
         return model_validator(mode="after")(validate)
@@ -78,14 +76,14 @@ def _space(value: Any) -> Space | Own:
         raise ValueError(
             f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}, or own (the part's)"
         )
-    (kind, given), *_ = value.items()
-    if not isinstance(given, list) or not given:
-        raise ValueError(f"{kind}: expected a list, got {given!r}")
+    (kind, values), *_ = value.items()
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"{kind}: expected a list, got {values!r}")
     if kind == "choice":
-        return Choice(tuple(given))
-    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(given) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
-        raise ValueError(f"{kind}: expected [low, high] with low < high, got {given!r}")
+        return Choice(tuple(values))
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(values) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError(f"{kind}: expected [low, high] with low < high, got {values!r}")
     if kind == "log_uniform" and numbers[0] <= 0:
         raise ValueError(f"log_uniform: expected low above 0, got {numbers[0]!r}")
     low, high = map(float, numbers)
@@ -118,15 +116,6 @@ EvaluatedLevel = Literal["fine", "coarse", "given"]
 def as_mapping(key: str, accepted: Any) -> BeforeValidator:
     """A bare string means `{key: string}`; `accepted` is what the JSON Schema says of both."""
     return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value, accepted)
-
-
-def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str) -> dict[str, Space]:
-    """A search with the spaces that a part states where it says `own`."""
-    for key, space in search.items():
-        if isinstance(space, Own) and key not in stated:
-            names = ", ".join(stated) or "none"
-            raise ValueError(f"{label}: search: {key}: it states no range of its own for it. Those it states: {names}")
-    return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
 
 def extremes(space: Space) -> tuple[Any, ...]:

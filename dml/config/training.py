@@ -97,11 +97,18 @@ class TrainingSection(TrainingSettings):
     init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
 
     @checked_parts(_check_names)
-    def _check(self) -> TrainingSection:
+    def _check(self) -> None:
         dml.models.check_settings(self.backbone, self.backbone_settings)
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
-        self._check_head()
+        heads = {self.head_start, self.head_refit}
+        if "components" in heads and heads & {"whitening", "lda"}:
+            raise ValueError(
+                f"head_refit: {self.head_refit!r} and head_start: {self.head_start!r} need different heads, since "
+                "components are of features as they are: expected one kind, or head_start: random"
+            )
+        if self.head_refit is not None and self.frozen:
+            raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
         if self.warmup_steps >= self.steps > 0:
             raise ValueError(f"warmup_steps: expected fewer than the {self.steps} steps, got {self.warmup_steps}")
         if self.frozen:
@@ -124,20 +131,6 @@ class TrainingSection(TrainingSettings):
                     raise ValueError(f"search: {key}: {problem}, got {value!r}") from None
                 if isinstance(value, str) and not isinstance(read, str):  # 1e-3 is text to YAML
                     raise ValueError(f"search: {key}: expected a number, got the text {value!r}: write {read!r}")
-        return self
-
-    def _check_head(self) -> None:
-        """Reject settings of a head that contradict each other."""
-        if "components" in (self.head_start, self.head_refit) and {self.head_start, self.head_refit} & {
-            "whitening",
-            "lda",
-        }:
-            raise ValueError(
-                f"head_refit: {self.head_refit!r} and head_start: {self.head_start!r} need different heads, since "
-                "components are of features as they are: expected one kind, or head_start: random"
-            )
-        if self.head_refit is not None and self.frozen:
-            raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
 
     def _check_train_from(self) -> None:
         """Reject an unknown block, and what has no effect on stored activations."""
@@ -162,8 +155,8 @@ class TrainingSection(TrainingSettings):
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""
-        given = {field.name: getattr(self, field.name) for field in fields(TrainingSettings)}
+        values = {field.name: getattr(self, field.name) for field in fields(TrainingSettings)}
         below = self.train_from is not None
-        given["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
-        given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
-        return TrainingSpec(**{**given, **changes})
+        values["frozen_precision"] = "float16" if below else TrainingSpec.frozen_precision
+        values["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
+        return TrainingSpec(**{**values, **changes})

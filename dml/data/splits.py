@@ -106,9 +106,9 @@ def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFram
 
 def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
     """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it."""
-    by_seeds, one = folder / dataset, folder / f"{dataset}.parquet"
-    if one.is_file() or not by_seeds.is_dir():
-        return one
+    by_seeds, common = folder / dataset, folder / f"{dataset}.parquet"
+    if common.is_file() or not by_seeds.is_dir():
+        return common
     file = by_seeds / f"{seed}.parquet"
     if not file.is_file():
         choices = ", ".join(map(str, sorted(int(path.stem) for path in by_seeds.glob("*.parquet"))))
@@ -144,11 +144,11 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
     """What a split contains, for the user, by the class int (n,) of each row: the classes and images of each role."""
     lines = []
     for role in ROLES:
-        chosen = (split["final"] == role).to_numpy()
-        if chosen.any():
+        of_role = (split["final"] == role).to_numpy()
+        if of_role.any():
             meaning = f" ({MEANING[role]})" if role in MEANING else ""
-            has = counted(len(np.unique(classes[chosen])), "class")
-            lines.append(f"{role} {has}, {counted(chosen.sum(), 'image')}{meaning}")
+            has = counted(len(np.unique(classes[of_role])), "class")
+            lines.append(f"{role} {has}, {counted(of_role.sum(), 'image')}{meaning}")
     return "; ".join(lines)
 
 

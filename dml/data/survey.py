@@ -78,8 +78,8 @@ class Survey:
 
     def per_class(self, *roles: str) -> pd.Series:
         """Images of each class, by its name, smallest first; of some roles only, if any are given."""
-        chosen = self.index[self.split["final"].isin(roles)] if roles else self.index
-        names = chosen["fine_name"].where(chosen["fine_name"] != "", chosen["fine"].astype(str))
+        images = self.index[self.split["final"].isin(roles)] if roles else self.index
+        names = images["fine_name"].where(images["fine_name"] != "", images["fine"].astype(str))
         return names.value_counts(ascending=True, sort=True)
 
 

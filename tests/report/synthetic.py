@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.config import (
-    DatasetSection,
-    EvaluationSection,
-    NoiseSection,
-    ReferenceSection,
-    SearchSection,
-    Study,
-    TrainingSection,
-)
+from dml.config import DatasetSection, NoiseSection, ReferenceSection, SearchSection, Study, TrainingSection
+from dml.config.evaluation import EvaluationSection
 from dml.report.page.blocks import Folded, Table, rows
 from dml.report.results import Results
 from dml.types import Cell, LogUniform, Part, Uniform

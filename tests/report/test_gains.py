@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
 
-from dml.config import MinerSection
+from dml.config.parts import MinerSection
 from dml.report.page.markdown import markdown
 from dml.report.regimes import END, FILE, START, each_gain, regimes, with_regimes
 from dml.report.sections.winners import winners

@@ -123,8 +123,8 @@ def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | Non
         windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
         crops = windows[torch.arange(len(images), device=images.device), :, top, left]
         return torch.where(mirrored.view(-1, 1, 1, 1), crops.flip(-1), crops)
-    places = zip(images, top.tolist(), left.tolist(), mirrored.tolist(), strict=True)
-    views = [(image.narrow(1, y, size).narrow(2, x, size), mirror) for image, y, x, mirror in places]
+    corners = zip(images, top.tolist(), left.tolist(), mirrored.tolist(), strict=True)
+    views = [(image.narrow(1, y, size).narrow(2, x, size), mirror) for image, y, x, mirror in corners]
     return [view.flip(2) if mirror else view for view, mirror in views]
 
 
@@ -156,24 +156,6 @@ def random_integers(images: Tensor, generator: torch.Generator | None, below: in
     return (uniform(images, generator, len(images)) * below).long().clamp_(max=below - 1)
 
 
-class CropFlip:
-    """A square crop of `image_size` pixels. Raises ValueError."""
-
-    image_size: ClassVar[int]
-    mirrors: ClassVar[bool] = True
-
-    def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
-        self._to_float = ToFloat(channels, normalization)
-
-    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
-        check_images(images)
-        if not training:
-            check_crop(images, self.image_size)
-            return self._to_float(_torchvision().center_crop(images, [self.image_size] * 2))
-        return self._to_float(random_crop_flip(images, self.image_size, generator))
-
-
 class None_:
     """No augmentation: convert to floats, normalise, and resize to `image_size` pixels if given, also in training.
 
@@ -195,25 +177,35 @@ class None_:
         return self._to_float(resize(images, self.image_size))
 
 
-class Crop224(CropFlip):
+class Crop224:
     """Random 224 x 224 crops and horizontal flips of images packed at 256 x 256; the central crop in evaluation.
 
     The input of ResNet-50 in Levi et al. (easy positive sampling), sec. 5.2.2.
     """
 
     version: ClassVar[int] = 1
-
     image_size: ClassVar[int] = 224
+    mirrors: ClassVar[bool] = True
+
+    def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
+        self._to_float = ToFloat(channels, normalization)
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
+        check_images(images)
+        if training:
+            return self._to_float(random_crop_flip(images, self.image_size, generator))
+        check_crop(images, self.image_size)
+        return self._to_float(_torchvision().center_crop(images, [self.image_size] * 2))
 
 
-class Crop227(CropFlip):
+class Crop227(Crop224):
     """Random 227 x 227 crops and horizontal flips of images packed at 256 x 256; the central crop in evaluation.
 
     Vasudeva et al.: LoOp, sec. 5 (resize to 256 x 256, random crop of 227, horizontal flip).
     """
 
     version: ClassVar[int] = 1
-
     image_size: ClassVar[int] = 227
 
 
@@ -239,8 +231,6 @@ class RandomResizedCrop:
     Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x
     224. Boxes are drawn as in torchvision's `RandomResizedCrop`. Deviation: if none of ten fits the image, the first is
     clipped to it. Resizing is bilinear with antialiasing; on a CPU, by torchvision, it rounds to whole levels.
-
-    Each image has its own box, resized to a square.
 
     Parameters
     ----------

@@ -74,11 +74,11 @@ class ClassBatches(Counted):
 
     def __next__(self) -> np.ndarray:
         """int64 (P * M,) positions into the labels, class by class."""
-        epoch, place = divmod(self._batch, self.epoch_length)
+        epoch, position = divmod(self._batch, self.epoch_length)
         if epoch != self._epoch:
             self._order = self.order(self.generator(CLASSES, 0, epoch))
             self._epoch = epoch
-        first = place * self._classes
+        first = position * self._classes
         batch = np.empty((self._classes, self._per_class), dtype=np.int64)
         for row, at in enumerate(range(first, first + self._classes)):
             if at < len(self._order):
@@ -128,15 +128,8 @@ def check_labels(labels: np.ndarray, classes: int, per_class: int) -> np.ndarray
 class Balanced(ClassBatches):
     """P random classes x M random samples of each, every class once per epoch; every sample is drawn eventually.
 
-    Parameters
-    ----------
-    labels : int64 (n,), as observed; samples with -1 are never drawn.
-    classes, per_class : P and M.
-    seed : the same labels, settings and seed give the same batches.
-
-    Raises
-    ------
-    ValueError : fewer than P classes.
+    `labels`: int64 (n,), as observed; samples with -1 are never drawn. The same labels, settings and seed give the same
+    batches. Raises ValueError: fewer than P classes.
     """
 
     version: ClassVar[int] = 1
@@ -152,16 +145,10 @@ class Balanced(ClassBatches):
 
 
 class Random(Counted):
-    """Random batches: P * M samples of any classes, every sample once per epoch.
+    """Random batches: `classes * per_class` samples of any classes, every sample once per epoch.
 
-    Batches of `classes * per_class` random samples. An epoch's last batch is filled with the epoch's first samples.
-
-    Parameters
-    ----------
-    labels : int64 (n,), as observed; samples with -1 are never drawn. If there are fewer usable samples than a batch
-        has places, a batch repeats samples.
-    classes, per_class : only their product, the batch size, is used.
-    seed : the same labels, settings and seed give the same batches.
+    An epoch's last batch is filled with the epoch's first samples. `labels` and `seed` as of `Balanced`. If there are
+    fewer usable samples than a batch has places, a batch repeats samples.
     """
 
     version: ClassVar[int] = 1
@@ -178,12 +165,12 @@ class Random(Counted):
 
     def __next__(self) -> np.ndarray:
         """int64 (P * M,) positions into the labels."""
-        epoch, place = divmod(self._batch, -(-len(self._positions) // self._size))
+        epoch, position = divmod(self._batch, -(-len(self._positions) // self._size))
         if epoch != self._epoch:
             self._order = self.generator(SAMPLES, 0, epoch).permutation(self._positions)
             self._epoch = epoch
         self._batch += 1
-        return self._order.take(range(place * self._size, (place + 1) * self._size), mode="wrap")
+        return self._order.take(range(position * self._size, (position + 1) * self._size), mode="wrap")
 
 
 class Hierarchical(ClassBatches):
@@ -193,15 +180,8 @@ class Hierarchical(ClassBatches):
     Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and puts the
     runs in random order, the shorter ones last. Batches are consecutive groups of P classes.
 
-    Parameters
-    ----------
-    labels, classes, per_class, seed : as of `Balanced`.
-    coarse : int64 (n,), the coarse labels of the same samples.
-    coarse_classes : runs per batch, from 1 to P.
-
-    Raises
-    ------
-    ValueError : fewer than P fine classes, coarse labels of another length, or usable samples without one (-1).
+    `labels` and `seed` as of `Balanced`. `coarse`: int64 (n,), the coarse labels of the same samples. `coarse_classes`:
+    runs per batch, from 1 to P. Raises ValueError: fewer than P fine classes, or usable samples without a coarse label.
     """
 
     version: ClassVar[int] = 1

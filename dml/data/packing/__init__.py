@@ -8,13 +8,11 @@ from __future__ import annotations
 from dml.data.packing.listing import ProgressLine
 from dml.data.packing.opening import Packed, check_content, content_digest, open_packed
 from dml.data.packing.packer import of_vectors, pack, packed_id
-from dml.files import check_space
 
 __all__ = [
     "Packed",
     "ProgressLine",
     "check_content",
-    "check_space",
     "content_digest",
     "of_vectors",
     "open_packed",

@@ -44,7 +44,6 @@ TRANSPOSED = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }  # EXIF orientation -> what undoes it
-TURNED = (5, 6, 7, 8)  # orientations that exchange height and width
 
 ImageLike = Path | bytes | np.ndarray
 How = int | Mapping[str, Any] | None
@@ -62,7 +61,7 @@ def header(image: ImageLike) -> tuple[int, int, bool]:
         return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
     with _open(image) as opened:
         height, width = opened.height, opened.width
-        if _orientation(opened) in TURNED:
+        if _orientation(opened) in range(5, 9):  # these exchange height and width
             height, width = width, height
         return height, width, opened.mode in GREY_MODES
 

@@ -30,9 +30,6 @@ CHUNK = 32  # items
 def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -> Iterator[Done]:
     """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory."""
     items = iter(items)
-    if workers == 1:
-        yield from map(work, items)
-        return
     waiting: deque[Future[list[Done]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -135,9 +132,9 @@ def check_counts(source: Source, index: pd.DataFrame) -> None:
         return
     roles = source.roles(index)
     for role, numbers in source.counts.items():
-        chosen = index if role == "all" else index[roles == role]
+        of_role = index if role == "all" else index[roles == role]
         for what, number in numbers.items():
-            got = len(chosen) if what == "images" else chosen[what].nunique()
+            got = len(of_role) if what == "images" else of_role[what].nunique()
             if got != number:
                 kind = what if what == "images" else f"{what} classes"
                 raise DataError(

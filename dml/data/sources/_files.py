@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -119,21 +119,12 @@ class SourceDefaults:
     content: str | None = None
     shape: ClassVar[tuple[int, int, int] | None] = None  # height, width and channels of all its images, if known
     root: str | Path | None = None
-    seeds: Sequence[int] | None = None
     file_settings: ClassVar[Sequence[str]] = ()
     own_labels: ClassVar[bool] = False
 
     def fingerprint(self, raw: Path) -> str | None:
         """None: all files are in the raw folder."""
         return None
-
-    def left_out(self) -> str:
-        """Empty: all files are read."""
-        return ""
-
-    def for_seed(self, seed: int) -> Self:
-        """Itself: every seed has the same split."""
-        return self
 
 
 class FetchedSource(SourceDefaults):

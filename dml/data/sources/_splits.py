@@ -11,8 +11,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.data import DataError
 from dml.data.raw.walking import named
-
-ROLES = ("train", "seen", "test", "query", "gallery", "unused")
+from dml.data.splits import ROLES
 
 NAMES = {
     "train": "train",

@@ -16,7 +16,8 @@ from dml import discovery
 from dml.data import DataError
 from dml.data.packing.packer import finite_chunks
 from dml.data.raw import is_image
-from dml.data.sources._splits import ROLES, kind_of
+from dml.data.sources._splits import kind_of
+from dml.data.splits import ROLES
 from dml.files import first_line, is_lfs_pointer
 from dml.tables import integer, is_table, number, read_rows
 

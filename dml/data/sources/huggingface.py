@@ -27,6 +27,7 @@ from dml.data.sources._files import SourceDefaults
 from dml.data.sources._splits import by_classes, kind_of, roles_of_splits
 from dml.data.sources._table import labels
 from dml.discovery import installed
+from dml.files import first_line
 from dml.settings import check_choice, check_within
 
 SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
@@ -56,20 +57,20 @@ class Columns:
         return (row[self.image] for row in images)
 
 
-def choose(parts: Mapping[str, Any], wanted: Mapping[str, str | None], where: str) -> Columns:
+def choose(parts: Mapping[str, Any], stated: Mapping[str, str | None], where: str) -> Columns:
     """The columns that a study names, else those whose type or name is that of images or labels. Raises DataError."""
     import datasets
 
     features = next(iter(parts.values())).features
-    for option, column in wanted.items():
+    for option, column in stated.items():
         if column is not None and column not in features:
             raise DataError(f"{where}: {option}: no column {column!r}{discovery.suggestion(column, features)}")
     kinds = {"image": datasets.Image, "label": datasets.ClassLabel}
     columns, guessed = {}, []
     for option, kind in kinds.items():
-        column = wanted[option]
+        column = stated[option]
         if column is None:
-            free = [name for name in features if name not in wanted.values()]
+            free = [name for name in features if name not in stated.values()]
             column = _guess(free, [name for name in free if isinstance(features[name], kind)], NAMES[option])
             if column is None:
                 raise DataError(
@@ -80,7 +81,7 @@ def choose(parts: Mapping[str, Any], wanted: Mapping[str, str | None], where: st
                 f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
             )
         columns[option] = column
-    return Columns(columns["image"], columns["label"], wanted["coarse"], tuple(guessed))
+    return Columns(columns["image"], columns["label"], stated["coarse"], tuple(guessed))
 
 
 def _guess(names: list[str], typed: list[str], likely: tuple[str, ...]) -> str | None:
@@ -248,22 +249,19 @@ class Huggingface(SourceDefaults):
         except DataError:
             raise
         except Exception as error:  # the libraries of the hub raise errors of many kinds
-            reason = str(error).strip() or type(error).__name__
-            raise DataError(self._unreadable(reason.splitlines()[0], place.exists())) from error
+            reason = first_line(error)
+            if place.exists():
+                raise DataError(f"{self._where}: cannot be read: {reason}") from error
+            raise DataError(
+                f"huggingface: {self.path!r} is no folder here, and could not be loaded from the hub: {reason}. Check "
+                "the name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here and "
+                "set `settings: {path: <folder>}`"
+            ) from error
         parts = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
         for name in self.splits or ():
             if name not in parts:
                 raise DataError(f"{self._where}: no split {name!r}. Choices: {', '.join(parts)}")
         return {name: part for name, part in parts.items() if self.splits is None or name in self.splits}
-
-    def _unreadable(self, reason: str, exists: bool) -> str:
-        if exists:
-            return f"{self._where}: cannot be read: {reason}"
-        return (
-            f"huggingface: {self.path!r} is no folder here, and could not be loaded from the hub: {reason}. Check the "
-            "name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here, and set "
-            "`settings: {path: <folder>}`"
-        )
 
 
 def _by_split(folder: Path, where: str) -> dict[str, list[str]]:

@@ -122,18 +122,18 @@ class Cuhk03(SourceDefaults):
             raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
         self.options: Mapping[str, Any] = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
-        self.seeds = range(SPLITS) if split == "seed" else None
+        self.seeds: Sequence[int] | None = range(SPLITS) if split == "seed" else None
         self._held_out = 0 if split == "seed" else int(split)  # the test set by which `roles` are given
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
     def for_seed(self, seed: int) -> Cuhk03:
         """The source whose `roles` are those of the test set that a seed selects. Raises ValueError: there is none."""
-        chosen = Cuhk03(**self.options)
+        source = Cuhk03(**self.options)
         if self.seeds is not None:
             if seed not in self.seeds:
                 raise ValueError(f"cuhk03: split is 'seed': expected seeds from 0 to {SPLITS - 1}, got {seed}")
-            chosen._held_out = seed
-        return chosen
+            source._held_out = seed
+        return source
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archive from `raw` or a mirror, verify and unpack it."""
@@ -153,22 +153,22 @@ class Cuhk03(SourceDefaults):
             sets = file["testsets"][0]
             if self._held_out >= len(sets):
                 raise DataError(f"{path}: split is {self.split}, the file has {len(sets)} test sets")
-            tests = [{(int(pair), int(person)) for pair, person in file[one][()].T} for one in sets]
+            tests = [{(int(pair), int(person)) for pair, person in file[test][()].T} for test in sets]
             fine = -1
             for pair, persons in enumerate(file[self.boxes][0], start=1):
                 cells = file[persons][()].T  # references (persons, 10); MATLAB stores them transposed
                 for person, references in enumerate(cells, start=1):
                     fine += 1
-                    for place, reference in enumerate(references):
+                    for column, reference in enumerate(references):
                         image = file[reference][()]
                         if image.ndim != 3:  # an empty cell
                             continue
-                        view = 1 if place < FIRST_VIEW else 2
+                        view = 1 if column < FIRST_VIEW else 2
                         yield {
                             "image": np.ascontiguousarray(image.T),
                             "fine": fine,
                             "fine_name": f"{pair}_{person:03d}",
-                            "path": f"{self.boxes}/{pair}_{person:03d}_{view}_{place + 1:02d}.png",
+                            "path": f"{self.boxes}/{pair}_{person:03d}_{view}_{column + 1:02d}.png",
                             "part": self._part([(pair, person) in test for test in tests]),
                             "camera": 2 * (pair - 1) + view - 1,
                         }
@@ -184,9 +184,9 @@ class Cuhk03(SourceDefaults):
         if self.shots == "single":
             gallery = index[roles == "gallery"]
             keys = [hashlib.sha256(f"{self._held_out}/{path}".encode()).hexdigest() for path in gallery["path"]]
-            chosen = pd.Series(keys, gallery.index).groupby(gallery["fine"]).idxmin()
-            kept = np.isin(index.index.to_numpy(), chosen.to_numpy())
-            roles = np.where((roles == "gallery") & ~kept, "unused", roles)
+            first_by_hash = pd.Series(keys, gallery.index).groupby(gallery["fine"]).idxmin()
+            is_first = np.isin(index.index.to_numpy(), first_by_hash.to_numpy())
+            roles = np.where((roles == "gallery") & ~is_first, "unused", roles)
         return roles
 
     def _part(self, held_out: Sequence[bool]) -> str:

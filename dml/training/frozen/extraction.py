@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from dml import evaluation, files, models
 from dml.data import augment as augmentations
-from dml.data.packing import Packed, ProgressLine, check_space, open_packed
+from dml.data.packing import Packed, ProgressLine, open_packed
 from dml.protocols import Augmentation
 from dml.training.frozen.opening import ARRAY, BACKBONE, FOLDER, MANIFEST, is_complete, open_features
 from dml.training.frozen.recipe import (
@@ -190,7 +190,7 @@ def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[
     weights, array = work.folder / BACKBONE, work.folder / ARRAY
     if not weights.is_file():
         network = _untouched(json.loads(work.backbone))
-        check_space(work.folder, sum(value.nbytes for value in network.state_dict().values()), "the backbone")
+        files.check_space(work.folder, sum(value.nbytes for value in network.state_dict().values()), "the backbone")
         with files.replacing(weights) as temporary:
             save_file({key: value.contiguous() for key, value in network.state_dict().items()}, temporary)
     network = _network(work.backbone, weights, "cpu")
@@ -203,7 +203,7 @@ def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[
                 "take less"
             )
         stored = np.dtype(training.frozen_precision)
-        check_space(work.folder, len(packed.images) * math.prod(shape) * stored.itemsize, what)
+        files.check_space(work.folder, len(packed.images) * math.prod(shape) * stored.itemsize, what)
         with files.replacing(array) as temporary:
             np.lib.format.open_memmap(temporary, mode="w+", dtype=stored, shape=(len(packed.images), *shape))
     return shape
