@@ -52,7 +52,7 @@ class Loss(Protocol):
     An optional attribute `closed_form` names a projection of `dml.training.closed_form` that the loss stands for. A
     trial then fits its head in closed form and takes no step, and nothing is searched.
 
-    An optional attribute `own_rate` is the range, in the terms of `search_space`, of the learning rate of its own
+    An optional attribute `parameter_rate` is the range, in the terms of `search_space`, of the learning rate of its own
     parameters (`training.loss_learning_rate`). A study that is tuned by default searches it.
 
     An optional attribute `per_sample = True` says that it compares samples with what it learns, not with each other: a
@@ -463,7 +463,7 @@ class ClusteringMetric(Protocol):
     """
 
     version: ClassVar[int]
-    own_clusters: ClassVar[bool]  # there are other numbers of clusters than of classes
+    more_clusters: ClassVar[bool]  # than classes
 
     def clusters(self, classes: int) -> int:
         """How many clusters k-means looks for."""

@@ -172,7 +172,7 @@ class MinerSection(StudySection):
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
             return
-        choices = dml.miners.known_settings()
+        choices = dml.miners.accepted_settings()
         for key in self.settings:
             if key not in choices:
                 raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(choices))}")

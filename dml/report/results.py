@@ -293,7 +293,7 @@ class Results:
         """Whether a metric with its own number of clusters is the same in all trials of each dataset."""
         name = metric_of(key)
         part = metrics.build(name) if name in self.study.evaluation.metrics else None
-        if not isinstance(part, ClusteringMetric) or not part.own_clusters:
+        if not isinstance(part, ClusteringMetric) or not part.more_clusters:
             return False
         datasets = self.confirmed["cell"].map({cell: self.cells[cell].dataset for cell in self.cells})
         found = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)

@@ -19,7 +19,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
         return {}
     rooms = {"loss": cell.loss.search, "training": study.training.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
-    rate = losses.own_rate_of(cell.loss.name, cell.loss.settings)
+    rate = losses.parameter_rate_of(cell.loss.name, cell.loss.settings)
     found = {name: rate if isinstance(space, Own) else space for name, space in named.items()}
     return {name: space for name, space in found.items() if space is not None and name not in cell.grid_point}
 
