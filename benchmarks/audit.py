@@ -28,7 +28,6 @@ from dml import audit, files
 from dml.audit.inputs import deal
 from dml.audit.neighbours import vote
 from dml.audit.probabilities import Representation
-from dml.audit.scores import VERSION
 
 ROWS = {  # row: data, noise model, rate
     "CIFAR-100, human": ("cifar", "human", None),
@@ -145,7 +144,7 @@ def main() -> None:
     arguments = options.parse_args()
 
     def place(name: str) -> Path:
-        file = f"{name}-{images_of(name, arguments)}-{VERSION}.json"
+        file = f"{name}-{images_of(name, arguments)}-{audit_data.VERSION}.json"
         return arguments.cache / "rows" / file.replace(" ", "-")
 
     results = dict(audit_data.finished(ROWS, place, lambda name: row(name, arguments), arguments))

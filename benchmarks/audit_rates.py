@@ -19,7 +19,6 @@ import numpy as np
 from audit import cleanlab
 
 from dml import audit, files
-from dml.audit.scores import VERSION
 
 SEED = 1  # of wrong labels
 ROWS = {  # row: data, noise model, rate
@@ -114,7 +113,7 @@ def main() -> None:
     arguments = audit_data.parser(__doc__).parse_args()
 
     def place(name: str) -> Path:
-        return arguments.cache / "rates" / f"{name}-{VERSION}.json".replace(" ", "-")
+        return arguments.cache / "rates" / f"{name}-{audit_data.VERSION}.json".replace(" ", "-")
 
     text = report(dict(audit_data.finished(ROWS, place, lambda name: compute(name, arguments), arguments)))
     files.write_text(arguments.cache / "rates.md", text)

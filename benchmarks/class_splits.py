@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.intervals import class_term, over_seeds
+from dml.report.analysis.intervals import class_term, seed_interval
 from dml.statistics import Estimate
 
 RUNS = 4000
@@ -62,7 +62,7 @@ def class_interval(scores: np.ndarray, labels: np.ndarray) -> Estimate:
     """The mean of scores (S, Q) with an interval over seeds and classes (Q,)."""
     counts = np.bincount(labels)
     means = np.array([scores[:, labels == c].mean() for c in range(len(counts))])
-    interval = over_seeds(pd.Series(scores.mean(axis=1)), [class_term(means, counts)], [])
+    interval = seed_interval(pd.Series(scores.mean(axis=1)), [class_term(means, counts)], [])
     assert interval is not None
     return interval
 

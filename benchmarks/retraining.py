@@ -30,7 +30,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dml import audit, files, losses, miners
-from dml.audit.scores import VERSION
 from dml.evaluation import evaluate
 from dml.statistics import summary
 
@@ -130,7 +129,7 @@ def main() -> None:
     lines = ["# Without the suspects", "", (__doc__ or "").strip(), ""]
     lines += [f"`--cifar {arguments.cifar} --seeds {arguments.seeds}`, {datetime.date.today()}.", ""]
     for name in arguments.settings:
-        path = arguments.cache / "retraining" / f"{name}-{arguments.cifar}-{arguments.seeds}-{VERSION}.json"
+        path = arguments.cache / "retraining" / f"{name}-{arguments.cifar}-{arguments.seeds}-{audit_data.VERSION}.json"
         if not path.exists():
             train_on = 3 * arguments.cifar // 5
             files.write_json(path, setting(name, vectors["frozen"], table, train_on, arguments.seeds))

@@ -11,34 +11,18 @@ Rooms are imported on first use.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import Any
 
 __version__ = "0.1.0"
 
-ROOMS = (
-    "audit",
-    "cli",
-    "config",
-    "data",
-    "evaluation",
-    "filters",
-    "losses",
-    "miners",
-    "models",
-    "noise",
-    "pipeline",
-    "report",
-    "snapshots",
-    "sweep",
-)
-ROOMS += ("tracking", "training", "discovery", "files", "protocols", "seeding", "statistics", "types")
-
 
 def __getattr__(name: str) -> Any:
-    if name in ROOMS:
+    if name in __dir__():
         return importlib.import_module(f"dml.{name}")
     raise AttributeError(f"module 'dml' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *ROOMS})
+    rooms = (room.name for room in pkgutil.iter_modules(__path__) if not room.name.startswith("_"))
+    return sorted({*globals(), *rooms})

@@ -1,9 +1,7 @@
-"""Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
+"""Finding parts: a file `multi_similarity.py` with a class `MultiSimilarity` is the part `multi_similarity`.
 
-The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
-`None_`, since `None` is a keyword. Small parts of one family may share a file of another name: its classes that state a
-`version` are parts. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name begins with an
-underscore. A dotted path names a class of any other package.
+In a file of another name, which small parts may share, the classes that state a `version` are parts. Files whose names
+begin with an underscore have none. A dotted path names a class of any other package.
 """
 
 from __future__ import annotations
@@ -102,11 +100,12 @@ def _parts(package: str) -> dict[str, tuple[str, str]]:
     """The module and the text of each part."""
     parts: dict[str, tuple[str, str]] = {}
     for file in sorted(file for folder in _folders(package) for file in folder.glob("[!_]*.py")):
-        classes = {found[1]: found[0] for found in CLASS.finditer(file.read_text(encoding="utf-8"))}
-        own = class_name(file.stem)
+        classes = {match[1]: match[0] for match in CLASS.finditer(file.read_text(encoding="utf-8"))}
         family = [name for name, text in classes.items() if package in KINDS and VERSION.search(text)]
-        parts |= {_part_name(name): (file.stem, classes[name]) for name in family if own not in classes and family[1:]}
-        parts |= {file.stem: (file.stem, classes[own])} if own in classes else {}
+        if (eponym := class_name(file.stem)) in classes:
+            parts[file.stem] = file.stem, classes[eponym]
+        elif len(family) > 1:
+            parts |= {_part_name(name): (file.stem, classes[name]) for name in family}
     return parts
 
 
@@ -120,14 +119,15 @@ def check_name(package: str, name: str) -> None:
     """Raise the ValueError of `find` for a name that `package` lacks, without importing it."""
     if is_foreign(name):
         return
-    own = name.isidentifier() and not name.startswith("_")
-    found = states(package, name, rf"^class {class_name(name)}\b") if own else None
-    kind, like = package.removeprefix("dml.").replace(".", " "), "" if found else suggestion(name, names(package))
-    if found is None and name not in names(package):
+    is_public = name.isidentifier() and not name.startswith("_")
+    has_class = states(package, name, rf"^class {class_name(name)}\b") if is_public else None
+    if has_class or (has_class is None and name in names(package)):
+        return
+    kind, like = package.removeprefix("dml.").replace(".", " "), suggestion(name, names(package))
+    if has_class is None:
         raise ValueError(f"{kind}: unknown name {name!r}{like}")
-    if found is False:
-        file = f"{package.replace('.', '/')}/{name}.py"
-        raise ValueError(f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}{like}")
+    file = f"{package.replace('.', '/')}/{name}.py"
+    raise ValueError(f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}{like}")
 
 
 def find(package: str, name: str) -> type:
@@ -136,25 +136,26 @@ def find(package: str, name: str) -> type:
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    found: type = _part(package, name)  # without importing the other parts
-    if package in KINDS and not isinstance(getattr(found, "version", None), int):
+    part = _part(package, name)  # without importing the other parts
+    version = getattr(part, "version", None)
+    if package in KINDS and not isinstance(version, int):
         raise ValueError(
-            f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in "
-            f"{package.replace('.', '/')}/{name}.py (1 at first), got {getattr(found, 'version', None)!r}"
+            f"{kind} {name!r}: expected an integer `version` in the class {part.__name__} in "
+            f"{package.replace('.', '/')}/{name}.py (1 at first), got {version!r}"
         )
-    return found
+    return part
 
 
 def import_class(path: str, label: str) -> type:
     """The class at a dotted path."""
     module, _, attribute = path.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        part = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, TypeError, ValueError) as error:  # TypeError: the path begins with a dot
         raise ValueError(f"{label}: the dotted path {path!r} cannot be imported: {error}") from error
-    if not isinstance(found, type):
-        raise ValueError(f"{label}: {path!r} is a {type(found).__name__}, expected a class")
-    return found
+    if not isinstance(part, type):
+        raise ValueError(f"{label}: {path!r} is a {type(part).__name__}, expected a class")
+    return part
 
 
 def is_foreign(name: str) -> bool:
@@ -189,35 +190,32 @@ def defaults_of(part: type) -> dict[str, Any]:
 
 def accepted(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the offered settings that the part's constructor names."""
-    known = settings_of(part)
-    return {name: value for name, value in offered.items() if name in known}
+    return {name: value for name, value in offered.items() if name in settings_of(part)}
 
 
 def accepted_by_bases(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
     """As `accepted`, for a constructor that passes other keywords on to those of its base classes."""
-    known: set[str] = set()
+    names: set[str] = set()
     for base in part.__mro__:
         if base is not object and "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters  # type: ignore[misc]
-            known |= set(parameters)
+            names |= set(parameters)
             if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
                 break
-    return {name: value for name, value in offered.items() if name in known}
+    return {name: value for name, value in offered.items() if name in names}
 
 
 def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
     """Raise a ValueError for the first setting that `part` does not take. The message lists those that it takes."""
-    known = settings_of(part)
-    if any(p.kind is p.VAR_KEYWORD for p in _parameters(part).values()):
-        return
-    for key in settings:
-        if key not in known:
-            raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
+    choices = sorted(settings_of(part))
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in _parameters(part).values())
+    if unknown := [key for key in settings if key not in choices and not takes_any]:
+        raise ValueError(f"{label}: unknown setting {unknown[0]!r}{suggestion(unknown[0], choices)}")
 
 
 def check_complete(part: type, settings: Mapping[str, Any], label: str) -> None:
     """Raise a ValueError that names the settings without a default that are missing, if there are any."""
-    needed = [own for own, p in settings_of(part).items() if p.default is p.empty and own not in settings]
+    needed = [name for name, p in settings_of(part).items() if p.default is p.empty and name not in settings]
     if needed:
         raise ValueError(f"{label}: needs {', '.join(needed)}")
 
@@ -265,12 +263,12 @@ def build(package: str, name: str, /, **settings: Any) -> Any:
     check_settings(part, settings, label=label)
     check_complete(part, settings, label)
     try:
-        found = part(**settings)
+        built = part(**settings)
     except TypeError:
         check_types(part, settings, label)  # of a part that has no check of its own
         raise
     check_types(part, settings, label)
-    return found
+    return built
 
 
 def version_of(package: str, name: str) -> int | str:
@@ -281,8 +279,8 @@ def version_of(package: str, name: str) -> int | str:
     part: Any = find(package, name)
     if not is_foreign(name):
         return part.version
-    own = getattr(part, "version", None)
-    return f"{package_version(name)}, version {own}" if isinstance(own, int) else package_version(name)
+    version = getattr(part, "version", None)
+    return f"{package_version(name)}, version {version}" if isinstance(version, int) else package_version(name)
 
 
 @cache
@@ -306,8 +304,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
     def directory() -> list[str]:
-        own = vars(importlib.import_module(package))
-        return sorted({*own, *(class_name(name) for name in names(package))})
+        return sorted({*vars(importlib.import_module(package)), *map(class_name, names(package))})
 
     return get, directory
 
@@ -315,8 +312,8 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 def stub(package: str) -> str:
     """The text of a package's `__init__.pyi`: what it exports itself (`__all__`), and the class of each part."""
     module = importlib.import_module(package)
-    own = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
-    imports = [(value.__module__, name) for name, value in own.items() if not inspect.ismodule(value)]
+    exports = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    imports = [(value.__module__, name) for name, value in exports.items() if not inspect.ismodule(value)]
     imports += [(f"{package}.{_parts(package)[name][0]}", class_name(name)) for name in names(package)]
     lines = [f"from {origin} import {name} as {name}" for origin, name in sorted(imports) if origin != package]
     signatures = _signatures(module, {name for origin, name in imports if origin == package})
@@ -329,9 +326,7 @@ def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
     tree, lines = ast.parse(source), source.splitlines()
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
     heads = ["\n".join(lines[node.lineno - 1 : node.body[0].lineno - 1]) + " ..." for node in defined]
-    used = set().union(
-        *({word.id for word in ast.walk(ast.parse(head)) if isinstance(word, ast.Name)} for head in heads)
-    )
+    used = {word.id for word in ast.walk(ast.parse("\n".join(heads))) if isinstance(word, ast.Name)}
     imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -341,14 +336,12 @@ def _signatures(module: types.ModuleType, functions: set[str]) -> list[str]:
 
 
 def _part(package: str, name: str) -> type:
-    """The class of a part."""
     return getattr(_module(package, name), class_name(name))
 
 
 def _module(package: str, name: str) -> Any:
-    """The module of a part."""
-    is_own = any((folder / f"{name}.py").is_file() for folder in _folders(package))
-    return importlib.import_module(f"{package}.{name if is_own else _parts(package).get(name, (name,))[0]}")
+    is_file = any((folder / f"{name}.py").is_file() for folder in _folders(package))
+    return importlib.import_module(f"{package}.{name if is_file else _parts(package).get(name, (name,))[0]}")
 
 
 def main() -> None:
@@ -373,21 +366,18 @@ def check_class(part: type, protocol: type, label: str) -> None:
 
     Properties of the protocol may be set by the constructor: `check_object` checks them.
     """
-    wanted = {*_class_members(protocol), *(name for name in members(protocol) if callable(vars(protocol).get(name)))}
-    _check(part, wanted, protocol, label)
+    annotations = protocol.__annotations__
+    stated = [m for m in members(protocol) if callable(vars(protocol).get(m)) or "ClassVar" in str(annotations.get(m))]
+    _check(part, stated, protocol, label)
 
 
 def check_object(part: Any, protocol: type, label: str) -> None:
     """Raise a ValueError that lists the members that `part` lacks."""
-    _check(part, {*members(protocol)}, protocol, label)
+    _check(part, members(protocol), protocol, label)
 
 
-def _class_members(protocol: type) -> set[str]:
-    return {name for name, kind in protocol.__annotations__.items() if "ClassVar" in str(kind)}
-
-
-def _check(part: Any, wanted: set[str], protocol: type, label: str) -> None:
-    if missing := sorted(name for name in wanted if not hasattr(part, name)):
+def _check(part: Any, required: Iterable[str], protocol: type, label: str) -> None:
+    if missing := [name for name in required if not hasattr(part, name)]:
         raise ValueError(f"{label} lacks {', '.join(missing)}, which dml.protocols.{protocol.__name__} requires")
 
 

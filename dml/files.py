@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -100,8 +99,8 @@ def read_json(path: Path) -> Any:
 def remembered(path: Path, what: Any, inputs: Iterable[Path], make: Callable[[], Any]) -> Any:
     """What `make` returns, plain JSON, from the file `path` if that was made of the same."""
     tops = [Path(__file__).parent, *inputs]
-    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*")) if file.suffix != ".pyc"]
-    states = sorted((str(file), (own := file.stat()).st_size, own.st_mtime_ns) for file in files if file.is_file())
+    files = [file for top in tops for file in (top, *top.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
+    states = sorted((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     digest = hashlib.sha256(json.dumps([what, states]).encode()).hexdigest()
     before = read_json(path)
     if isinstance(before, dict) and before.get("of") == digest:
@@ -126,8 +125,8 @@ def check_writable(path: Path) -> None:
 
 def cache() -> Path:
     """Where features are kept that every project finds: `DML_CACHE`, or `dml` in the user's folder of caches."""
-    own, usual = os.environ.get("DML_CACHE"), os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(own) if own else Path(usual, "dml")
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dml")
+    return Path(os.environ.get("DML_CACHE") or usual)
 
 
 def sha256(path: Path) -> str:
@@ -171,32 +170,23 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
-    waited = False
-    while True:
-        try:
-            lock.acquire(blocking=False)
-            break
-        except Timeout:
-            if not wait:
-                raise Locked(path, _holder(path)) from None
-            if not waited and on_wait is not None:
-                on_wait()
-            waited = True
-            time.sleep(POLL_SECONDS)
     try:
-        with suppress(OSError):  # Windows lets nobody write a locked file
+        lock.acquire(blocking=False)
+    except Timeout:
+        if not wait:
+            holder = ""
+            with suppress(OSError):  # Windows lets nobody read or write a locked file
+                holder = path.read_text(encoding="utf-8")
+            raise Locked(path, holder) from None
+        if on_wait is not None:
+            on_wait()
+        lock.acquire(poll_interval=POLL_SECONDS)
+    try:
+        with suppress(OSError):
             path.write_text(str(os.getpid()), encoding="utf-8")
         yield
     finally:
         lock.release()
-
-
-def _holder(path: Path) -> str:
-    """The process id in a lock's file; "" where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 def first_line(error: Exception) -> str:
@@ -211,11 +201,6 @@ def explain(error: Exception, again: str = "it again") -> str:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
     return str(error) or type(error).__name__
-
-
-def sockets_fit(folder: str, longer: int) -> bool:
-    """Whether the path of a Unix socket can be so many bytes longer than a folder's: systems allow 103 or 107."""
-    return len(os.fsencode(folder)) + longer <= 103
 
 
 def is_study_name(name: str) -> bool:

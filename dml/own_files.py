@@ -1,8 +1,7 @@
 """Which files of a project `dml` wrote. All others are people's: none is overwritten or deleted.
 
-What stages write is known by its name and content. A folder with files of any name (the report, an audit) lists those
-that `dml` wrote in `.written.json`, each with its digests. `dvc.yaml` says `persist`, so that DVC deletes no output
-before a stage runs; stages delete what their last run left.
+The outputs of stages have known names and contents. A folder with files of any name (the report, an audit) lists those
+that `dml` wrote in `.written.json`, each with its digests. `dvc.yaml` says `persist`: stages delete what they left.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("re
         raise ValueError(refusal(list(dict.fromkeys(strangers)), root))
 
 
-def refusal(found: Collection[Path], root: Path) -> str:
+def refusal(strangers: Collection[Path], root: Path) -> str:
     """The message about files of people."""
-    names = [os.path.relpath(path, root) for path in found]
+    names = [os.path.relpath(path, root) for path in strangers]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     rename = ", or rename the study" if names[0].split(os.sep)[0] in ("audit", "data", "results") else ""
     return (
@@ -56,7 +55,7 @@ def is_output(path: Path) -> bool:
     if not path.is_file():
         return False
     if path.suffix == ".parquet":
-        return _is_table(path)
+        return _is_stage_table(path)
     if path.name in RESOLVED:
         return _is_resolved(path.parent)
     return path.name in KEYS and _has(files.read_json(path), KEYS[path.name])
@@ -85,14 +84,14 @@ def foreign(out: Path) -> list[Path]:
     if listed is None:
         return [path for path in _files(out) if not _is_hidden(path, out)]
     there = [out / name for name in listed if os.path.lexists(out / name)]
-    return [path for path in there if not _is_own(path, out, listed)]
+    return [path for path in there if not _is_unchanged(path, out, listed)]
 
 
 def occupied(out: Path, names: Iterable[str]) -> list[Path]:
     """People's files where `replaced` would write files of these names."""
     listed = _listed(out) or {}
     there = [path for name in names if (path := _at(out, name)) is not None]
-    return [path for path in there if not _is_own(path, out, listed)]
+    return [path for path in there if not _is_unchanged(path, out, listed)]
 
 
 @contextmanager
@@ -116,20 +115,20 @@ def replaced(out: Path) -> Iterator[Path]:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(Path(folder, name), out / name)
         for name in before.keys() - new.keys():
-            if _is_own(out / name, out, before):
+            if _is_unchanged(out / name, out, before):
                 _delete(out / name, out)
         files.write_json(out / MANIFEST, new)
 
 
 def clean(root: Path) -> list[Path]:
     """Delete the outputs of all stages. Returns the files of others in their folders, which stay."""
-    own = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
-    own += (root / "data/.versions").glob("*.json")
+    outputs = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
+    outputs += (root / "data/.versions").glob("*.json")
     for folder in (root / "report", *(root / "audit").glob("*")):
         listed = _listed(folder) or {}
-        there = [path for name in listed if _is_own(path := folder / name, folder, listed)]
-        own += [*there, folder / MANIFEST] if there else []
-    for path in own:
+        there = [path for name in listed if _is_unchanged(path := folder / name, folder, listed)]
+        outputs += [*there, folder / MANIFEST] if there else []
+    for path in outputs:
         _delete(path, root)
     return [path for name in ("data", "results", "report", "audit") for path in _files(root / name)]
 
@@ -153,7 +152,7 @@ def _in_the_way(root: Path, study: str) -> Iterator[Path]:
         yield from (path for path in strangers if not written or path.suffix == ".parquet")  # as the stage's own names
 
 
-def _is_table(path: Path) -> bool:
+def _is_stage_table(path: Path) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -193,7 +192,8 @@ def _listed(out: Path) -> dict[str, list[str]] | None:
     return content if isinstance(content, dict) else None
 
 
-def _is_own(path: Path, out: Path, listed: Mapping[str, list[str]]) -> bool:
+def _is_unchanged(path: Path, out: Path, listed: Mapping[str, list[str]]) -> bool:
+    """Whether a file is as `replaced` wrote it."""
     digests = listed.get(path.relative_to(out).as_posix(), ())
     return bool(digests) and path.is_file() and _digest(path) in digests
 
@@ -214,8 +214,8 @@ def _digest(path: Path) -> str:
 
 def _files(folder: Path) -> list[Path]:
     """All files and links below a folder, but for the list of `replaced`."""
-    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    return sorted(path for path in found if path.name != MANIFEST)
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in paths if path.name != MANIFEST)
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

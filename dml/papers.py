@@ -1,12 +1,6 @@
-"""The papers of a project: the folders in its folder `papers` that have a `paper.yaml`. `dml` has none of its own.
+"""The papers of a project: the folders in its folder `papers` that have a `paper.yaml` (docs/claims.md, "A paper").
 
-    papers/eps/paper.yaml       title, year and citation of the paper, and its sections of the theory page
-    papers/eps/claims.csv       its claims, each with an id
-    papers/eps/claims.py        which studies test them, and how (`dml.report.claims`)
-    papers/eps/published.csv    its numbers, which a study's `reference_values` puts beside its own
-    papers/eps/sections/*.py    its sections of the theory page, which may decide claims, and of its studies' pages
-
-Only `paper.yaml` is required. Studies whose names begin with `eps-` are the paper's: `dml run paper-eps`.
+Studies whose names begin with a folder's, such as `eps-`, are the paper's: `dml run paper-eps`.
 """
 
 from __future__ import annotations
@@ -73,16 +67,16 @@ class PaperClaim:
     @property
     def least_sources(self) -> int:
         """On how many datasets the claim must be confirmed, as its comparison says."""
-        found = re.search(r"at least (\d+) data sets", self.comparison)
-        return int(found[1]) if found else 1
+        match = re.search(r"at least (\d+) data sets", self.comparison)
+        return int(match[1]) if match else 1
 
 
 def papers() -> tuple[Paper, ...]:
     """The papers of the first folder `papers` on Python's path, newest first; `use_project` puts a project's first."""
-    found = _papers(os.getcwd(), tuple(sys.path))
-    if found:
-        _import_from(found[0].folder.parent)
-    return found
+    first = _papers(os.getcwd(), tuple(sys.path))
+    if first:
+        _import_from(first[0].folder.parent)
+    return first
 
 
 def use_project(root: Path) -> None:
@@ -119,19 +113,16 @@ def _is(folder: Path, package: Any) -> bool:
 
 @cache
 def _papers(here: str, places: tuple[str, ...]) -> tuple[Paper, ...]:
-    for place in places:
-        found = sorted(map(_read, Path(here, place, PACKAGE).glob(f"*/{MARK}")), key=lambda it: (-it.year, it.name))
-        if found:
-            return tuple(found)
-    return ()
+    folders = (sorted(Path(here, place, PACKAGE).glob(f"*/{MARK}")) for place in places)
+    return tuple(sorted(map(_read, next(filter(None, folders), ())), key=lambda paper: -paper.year))
 
 
 def _read(path: Path) -> Paper:
     content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    known = [field.name for field in fields(Paper)[2:]]
-    wrong = sorted({*content} - {*known}) or sorted({"title", "year"} - {*content})
+    keys = [field.name for field in fields(Paper)[2:]]
+    wrong = sorted({*content} - {*keys}) or sorted({"title", "year"} - {*content})
     if wrong:
-        raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(known[2:])} any")
+        raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(keys[2:])} any")
     files = {file.stem for file in (path.parent / "sections").glob("*.py")} - {"__init__"}
     for key in ("sections", "study_sections"):
         content[key] = tuple(content.get(key) or ())
@@ -148,8 +139,8 @@ def paper_claims() -> dict[str, PaperClaim]:
 
 @cache
 def _claims(of: tuple[Paper, ...]) -> dict[str, PaperClaim]:
-    found = [_claim(paper, row) for paper in of for row in paper.rows(CLAIMS)]
-    return {claim.id: claim for claim in found}
+    claims = [_claim(paper, row) for paper in of for row in paper.rows(CLAIMS)]
+    return {claim.id: claim for claim in claims}
 
 
 def _claim(paper: Paper, row: dict[str, str]) -> PaperClaim:

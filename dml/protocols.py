@@ -31,7 +31,6 @@ class Composite(Protocol):
 
         A part is (package, name, its own settings): `{"loss": ("dml.losses", "triplet", {"margin": 0.1})}`.
         """
-        ...
 
 
 # Losses
@@ -52,7 +51,7 @@ class Loss(Protocol):
     An optional attribute `closed_form` names a projection of `dml.training.closed_form` that the loss stands for. A
     trial then fits its head in closed form and takes no step, and nothing is searched.
 
-    An optional attribute `own_rate` is the range, in the terms of `search_space`, of the learning rate of its own
+    An optional attribute `parameter_rate` is the range, in the terms of `search_space`, of the learning rate of its own
     parameters (`training.loss_learning_rate`). A study that is tuned by default searches it.
 
     An optional attribute `per_sample = True` says that it compares samples with what it learns, not with each other: a
@@ -64,31 +63,25 @@ class Loss(Protocol):
     @property
     def search_space(self) -> Mapping[str, Space]:
         """The ranges of the settings worth tuning; an attribute of the class, except for losses of other packages."""
-        ...
 
     @property
     def uses_tuples(self) -> bool:
         """False: it ignores what a miner chooses, and a study cannot pair it with one."""
-        ...
 
     @property
     def takes_padding(self) -> bool:
         """It skips rows of -1 in `Tuples`, and takes `Pairs`. Otherwise a miner gives it triples only."""
-        ...
 
     @property
     def stats(self) -> Mapping[str, Tensor]:
         """Of the last call, 0-d tensors to log: `active_share`, ..."""
-        ...
 
     @property
     def mining(self) -> Mapping[str, Any]:
         """Settings that a miner takes over unless the study sets them: margin, distance. Often empty."""
-        ...
 
     def __call__(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | None = None) -> Tensor:
         """Embeddings (N, D) float, labels (N,) int -> scalar. `tuples=None`: every valid tuple of the batch."""
-        ...
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
 
@@ -105,7 +98,6 @@ class PerTupleLoss(Protocol):
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Any = None) -> tuple[Tensor, Tensor]:
         """Each tuple's loss and how often it counts, (T,) both; differentiable by autograd."""
-        ...
 
 
 # Filters
@@ -130,13 +122,11 @@ class Filter(Protocol):
 
         Called once for each step of the training, in order. At least one sample takes part.
         """
-        ...
 
     def to(self, device: torch.device, /) -> Self: ...
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values."""
-        ...
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> Any: ...
 
@@ -161,7 +151,6 @@ class Miner(Protocol):
 
         Without a generator, random numbers come from torch's default one.
         """
-        ...
 
 
 class PositivePolicy(Protocol):
@@ -178,7 +167,6 @@ class PositivePolicy(Protocol):
 
         S depends on the shape of `batch.mates` only, so that nothing waits for the device.
         """
-        ...
 
 
 class NegativePolicy(Protocol):
@@ -192,7 +180,6 @@ class NegativePolicy(Protocol):
         - int64 (N, S): one negative for each positive, -1 if there is none;
         - bool (N, N): the negatives of each anchor; each of them is combined with each of its positives.
         """
-        ...
 
 
 # Data
@@ -227,7 +214,6 @@ class NoiseModel(Protocol):
 
         A model names each of its `context` as an argument with a default, and takes no other keyword.
         """
-        ...
 
 
 class Source(Protocol):
@@ -250,45 +236,36 @@ class Source(Protocol):
     @property
     def options(self) -> Mapping[str, Any]:
         """The constructor's settings as plain values. Packed data of other options are kept apart."""
-        ...
 
     @property
     def disjoint(self) -> str:
         """The level whose classes train or test as a whole: `fine` or `coarse`."""
-        ...
 
     @property
     def archives(self) -> Sequence[Any]:
         """What `download` fetches, as `dml.data.raw.Archive`; empty if there is nothing to fetch."""
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether `counts` and `content` must hold; False accepts a part of the dataset."""
-        ...
 
     @property
     def counts(self) -> Mapping[str, Mapping[str, int]]:
         """Known numbers, `{role: {"images": n, "fine": n, "coarse": n}}`. The role `all` means every image."""
-        ...
 
     @property
     def content(self) -> str | None:
         """The known digest of all decoded pixels and labels (`dml.data.packing.content_digest`)."""
-        ...
 
     @property
     def root(self) -> str | Path | None:
         """The folder that the records' `path` is relative to; None: the raw folder."""
-        ...
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch and verify the raw files into the folder `raw` (the mirror first, then the public URLs)."""
-        ...
 
     def fingerprint(self, raw: Path) -> str | None:
         """Changes with files outside of `raw`; None if all files are in `raw`."""
-        ...
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records in a fixed order.
@@ -298,11 +275,9 @@ class Source(Protocol):
         `given_fine` and `given_coarse` (int) are the labels as they came, where `fine` and `coarse` are verified.
         `verified: False` says that nobody verified them, so that `fine` is as it came.
         """
-        ...
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train, seen, test, query, gallery or unused for each row of a packed index."""
-        ...
 
 
 @runtime_checkable
@@ -313,7 +288,6 @@ class VectorSource(Protocol):
 
     def vectors(self, raw: Path) -> np.ndarray:
         """float16, float32 or float64 (n, D), may be mapped; row i belongs to record i of `images`."""
-        ...
 
 
 @runtime_checkable
@@ -322,7 +296,6 @@ class LeavesOut(Protocol):
 
     def left_out(self) -> str:
         """What to tell the user of files that are not read; "" if there are none."""
-        ...
 
 
 @runtime_checkable
@@ -332,11 +305,9 @@ class SplitBySeed(Protocol):
     @property
     def seeds(self) -> Sequence[int] | None:
         """The seeds that select a split; None: the split is the same for all seeds."""
-        ...
 
     def for_seed(self, seed: int) -> Source:
         """The source whose `roles` are those of a seed's split. Raises ValueError if there is none."""
-        ...
 
 
 @runtime_checkable
@@ -345,7 +316,6 @@ class SplitByClasses(Protocol):
 
     def roles_of(self, index: pd.DataFrame, tested: np.ndarray) -> np.ndarray:
         """The `roles` if these classes of the level `disjoint` were those that test."""
-        ...
 
 
 class Sampler(Protocol):
@@ -364,11 +334,9 @@ class Sampler(Protocol):
 
     def state_dict(self) -> dict[str, Any]:
         """The state after the last batch, as plain values."""
-        ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue after the batch at which `state` was taken."""
-        ...
 
 
 class Augmentation(Protocol):
@@ -383,11 +351,9 @@ class Augmentation(Protocol):
     @property
     def image_size(self) -> int | None:
         """Side of the result in pixels; None: that of its input."""
-        ...
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
         """uint8 (B, C, H, W) -> float32 (B, C', h, w). Nothing is random unless `training`."""
-        ...
 
 
 # Models
@@ -407,31 +373,25 @@ class Backbone(Protocol):
     @classmethod
     def channels_for(cls, channels: int) -> int:
         """The channels that it takes where the images have `channels`."""
-        ...
 
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Mean and std that its pretrained weights expect, for pixels from 0 to 1; None without such weights."""
-        ...
 
     @classmethod
     def pixels(cls, **settings: Any) -> Resize | None:
         """The size, the filter and the crop that its pretrained weights were trained for; None without such weights."""
-        ...
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings that build the same network without fetching weights, which are then loaded from a checkpoint."""
-        ...
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if an optional package that these settings need is missing; say how to install it."""
-        ...
 
     def __call__(self, images: Tensor) -> Tensor:
         """images (N, C, H, W) float -> (N, features)."""
-        ...
 
 
 # Evaluation
@@ -448,11 +408,9 @@ class RetrievalMetric(Protocol):
 
     def depth(self, most: int) -> int | None:
         """Neighbours needed if no query has more than `most` relevant rows; None: the whole ranking."""
-        ...
 
     def __call__(self, hits: Any) -> np.ndarray:
         """`evaluation.relevance.Hits` of b queries -> float64 (b,)."""
-        ...
 
 
 @runtime_checkable
@@ -463,15 +421,13 @@ class ClusteringMetric(Protocol):
     """
 
     version: ClassVar[int]
-    own_clusters: ClassVar[bool]  # there are other numbers of clusters than of classes
+    more_clusters: ClassVar[bool]  # than classes
 
     def clusters(self, classes: int) -> int:
         """How many clusters k-means looks for."""
-        ...
 
     def __call__(self, table: Any) -> float:
         """`evaluation.metrics.scores.Contingency` -> the score."""
-        ...
 
 
 @runtime_checkable
@@ -485,7 +441,6 @@ class PairMetric(Protocol):
 
         NaN without pairs of both kinds.
         """
-        ...
 
 
 # Training
@@ -500,23 +455,18 @@ class Trainer(Protocol):
     @property
     def finished(self) -> bool:
         """Whether all steps are done and evaluated."""
-        ...
 
     def advance(self) -> EvaluationPoint:
         """Train to the next evaluation, evaluate, and save a checkpoint."""
-        ...
 
     def result(self) -> TrialResult:
         """The scores and diagnostics so far: after the last evaluation, of which there is at least one."""
-        ...
 
     def discard_checkpoint(self) -> None:
         """Delete the checkpoints that are not kept. Called once the result is recorded."""
-        ...
 
     def close(self) -> None:
         """Stop what runs in the background. Called when the trial leaves its worker, however it ended."""
-        ...
 
 
 TrainerFactory = Callable[[TrialSpec, Path, Path, str], Trainer]

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -72,31 +72,20 @@ def summary(
     if x.size == 1:
         return Summary(float(x[0]), np.nan, np.nan, np.nan, 1)
     mean, std = float(x.mean()), float(x.std(ddof=1))
-    half = _quantile((1 + level) / 2, x.size - 1) * mean_variance(x, overlap) ** 0.5
+    half = float(special.stdtrit(x.size - 1, (1 + level) / 2)) * mean_variance(x, overlap) ** 0.5
     return Summary(mean, std, max(mean - half, lowest), min(mean + half, highest), int(x.size))
 
 
 def mean_variance(values: ArrayLike, overlap: float = 0.0) -> float:
     """The variance of the mean of at least two values (n,): s^2 (1 / n + overlap).
 
-    Parameters
-    ----------
-    overlap : test classes for each training class where values are of folds; 0 for independent values, such as seeds.
-
-    Raises
-    ------
-    ValueError : a negative overlap.
+    `overlap` is the ratio of test to training classes if values are of folds, 0 for independent values such as seeds.
+    Raises ValueError if it is negative.
     """
     if not overlap >= 0:
         raise ValueError(f"overlap: expected test classes for each training class, at least 0, got {overlap}")
     x = np.asarray(values, dtype=np.float64)
     return float(x.var(ddof=1)) * (1 / x.size + overlap)
-
-
-@cache
-def _quantile(share: float, freedom: int) -> float:
-    """Of Student's t. Tables of thousands of cells ask for the same one."""
-    return float(special.stdtrit(freedom, share))
 
 
 def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Comparison:
@@ -183,28 +172,18 @@ def one_sided_t(values: ArrayLike, bound: float = 0.0, overlap: float = 0.0) -> 
     return float(special.stdtr(x.size - 1, -x.mean() / mean_variance(x, overlap) ** 0.5))
 
 
-def holm(p_values: Sequence[float] | Mapping[str, float]) -> np.ndarray | dict[str, float]:
-    """Adjust p-values for the number of comparisons, by Holm's step-down procedure.
+def holm(p_values: Sequence[float]) -> np.ndarray:
+    """P-values (n,), adjusted for the number of comparisons by Holm's step-down procedure.
 
-    Returns
-    -------
-    The adjusted values, (n,) in the given order, or under the given names.
-
-    Raises
-    ------
-    ValueError : a value outside 0..1.
+    Raises ValueError for a value outside 0..1.
     """
-    if isinstance(p_values, Mapping):
-        adjusted = np.asarray(holm(list(p_values.values())))
-        return dict(zip(p_values, adjusted.tolist(), strict=True))
     p = np.asarray(p_values, dtype=np.float64)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"holm: expected p-values in 0..1, got {p.tolist()}")
     order = np.argsort(p, kind="stable")
-    stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
-    out = np.empty_like(p)
-    out[order] = stepped
-    return out
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
+    return adjusted
 
 
 def power(difference: float, spread: float, n: int, level: float = 0.05, further: float = 0.0) -> float:
@@ -306,9 +285,9 @@ def estimate(mean: float, terms: Sequence[Term], searches: Sequence[Term] = ()) 
     terms : of which each bounds the width of the interval by itself.
     searches : further ones, that do not: two tuning trials would bound it by Student's t of one degree of freedom.
     """
-    known = [term for term in (total([*terms, *searches]), *terms) if term.variance > 0]
-    if not known:
+    positive = [term for term in (total([*terms, *searches]), *terms) if term.variance > 0]
+    if not positive:
         return Estimate(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    half = max(float(special.stdtrit(own.freedom, 0.975)) * own.variance**0.5 for own in known)
-    p = max(float(2 * special.stdtr(own.freedom, -abs(mean) / own.variance**0.5)) for own in known)
+    half = max(float(special.stdtrit(term.freedom, 0.975)) * term.variance**0.5 for term in positive)
+    p = max(float(2 * special.stdtr(term.freedom, -abs(mean) / term.variance**0.5)) for term in positive)
     return Estimate(mean, mean - half, mean + half, p)

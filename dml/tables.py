@@ -39,7 +39,11 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
     if not is_table(path):
         raise DataError(f"{path}: expected a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file")
     try:
-        table, rows = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path)
+        if path.suffix.lower() == ".parquet":
+            table = pd.read_parquet(path)
+            rows = list(range(len(table)))
+        else:
+            table, rows = _read_csv(path)
     except DataError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:  # from pandas and from Arrow
@@ -52,19 +56,18 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
 
 def integer(value: Any, name: str, where: str, lowest: int = 0) -> int:
     """An integer from a number or from text."""
-    found = number(value)
-    if found is None or not found.is_integer() or not lowest <= found < LARGEST:
+    parsed = number(value)
+    if parsed is None or not parsed.is_integer() or not lowest <= parsed < LARGEST:
         raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least {lowest}")
-    return int(found)
+    return int(parsed)
 
 
 def integers(path: Path, table: pd.DataFrame, rows: Sequence[int], name: str, lowest: int = 0) -> np.ndarray:
     """A column of `read_rows` as int64 (n,). Raises as `integer`, and if there is no such column."""
     if name not in table:
         raise DataError(f"{path}: no column {name!r}{suggestion(name, list(table.columns))}")
-    values = table[name].tolist()
-    found = [integer(value, name, f"{path}: row {row}", lowest) for value, row in zip(values, rows, strict=True)]
-    return np.array(found, dtype=np.int64)
+    pairs = zip(table[name].tolist(), rows, strict=True)
+    return np.array([integer(value, name, f"{path}: row {row}", lowest) for value, row in pairs], dtype=np.int64)
 
 
 def number(value: Any) -> float | None:
@@ -75,11 +78,6 @@ def number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _read_parquet(path: Path) -> tuple[pd.DataFrame, list[int]]:
-    table = pd.read_parquet(path)
-    return table, list(range(len(table)))
 
 
 def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:

@@ -14,10 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-WHOLE = (
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-)
+WHOLE = tuple(getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 def may_look(tensor: Tensor) -> bool:
@@ -122,9 +119,9 @@ def directions(x: Tensor) -> Tensor:
     Where `F.normalize` is right, rows have its bits, which differ from those of `unit_rows` in the last place.
     """
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    found = x / length.clamp_min(1e-12)
-    right = (length >= 1e-12) & (length < torch.inf)
-    return found if may_look(x) and right.all() else torch.where(right, found, unit_rows(x)[0])
+    divided = x / length.clamp_min(1e-12)
+    is_exact = (length >= 1e-12) & (length < torch.inf)
+    return divided if may_look(x) and is_exact.all() else torch.where(is_exact, divided, unit_rows(x)[0])
 
 
 class Ring(nn.Module):

@@ -41,12 +41,7 @@ class ScoreKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ScoreKey:
-        """The key with this spelling.
-
-        Raises
-        ------
-        ValueError : it has not three parts.
-        """
+        """The key with this spelling. Raises ValueError if it has not three parts."""
         parts = text.split("/", 2)
         if len(parts) < 3:
             raise ValueError(f"expected <set>/<level>/<metric>, got {text!r}")
@@ -127,7 +122,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Own:
+class StatedSpace:
     """The space that a part states itself, where a study asks for it (`own`)."""
 
 
@@ -354,11 +349,7 @@ class TrainingSettings:
     precision: Annotated[Literal["float32", "bfloat16"], setting("bfloat16: by autocast")] = "float32"
     channels_last: Annotated[bool, setting("memory format of images and weights")] = False
     workers: Annotated[
-        int,
-        setting(
-            "processes, on one node or several, that share each batch (data-parallel)",
-            ge=1,
-        ),
+        int, setting("processes, on one node or several, that share each batch (data-parallel)", ge=1)
     ] = 1
     head_start: Annotated[
         Literal["random", "components", "whitening", "lda"],

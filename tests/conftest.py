@@ -23,6 +23,7 @@ MARKED = r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.{}\b"  # a file as a whole
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
+os.environ.update(RAY_worker_niceness="0")  # at the usual 15 a trial waits for all else that the machine does
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -239,6 +240,7 @@ def ray_address() -> Iterator[str]:
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 10**8}
+        head |= {"include_log_monitor": False, "no_monitor": True}  # a third of what a cluster takes to start
         cluster = Cluster(initialize_head=True, head_node_args=head)
     yield cluster.address
     cluster.shutdown()

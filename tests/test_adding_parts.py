@@ -31,6 +31,7 @@ COPIES = [
 
 
 @pytest.mark.slow
+@pytest.mark.minutes
 def test_a_new_part_of_each_kind_is_found_by_the_suites(tmp_path):
     for name in ("dml", "papers", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

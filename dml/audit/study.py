@@ -20,7 +20,7 @@ from dml.audit import Audit, Estimate, ReviewPlan
 from dml.config import AuditSection, Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
 from dml.discovery import suggestion
-from dml.sweep.inputs.vectors import SIDE, audited_trainings, frozen_trainings, over_ray, pixels
+from dml.sweep.inputs.vectors import SIDE, audited_trainings, extract_in_workers, frozen_trainings, pixels
 from dml.tables import integers, read_rows
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
@@ -180,14 +180,12 @@ def representations(
     """
     if of_vectors(images.packed.manifest):
         return {"vectors": np.asarray(images.packed.images[images.rows][:, 0, 0], dtype=np.float32)}
-    views = study.evaluation.views
+    views, run = study.evaluation.views, partial(extract_in_workers, study.resources)
     vectors = {"pixels": _joined([*pixels(images.packed, images.rows, SIDE, views).swapaxes(0, 1)])}
     specs = [*frozen_trainings(study, images.dataset), *audited_trainings(study, images.dataset)]
     needed = {features_id(recipe(spec, images.packed.manifest)): spec for spec in specs}
     for name, spec in needed.items():
-        folders = (
-            extract(images.packed, one, store, over_ray(study.resources), report) for one in of_each_view(spec, views)
-        )
+        folders = (extract(images.packed, one, store, run, report) for one in of_each_view(spec, views))
         short = name.rpartition("-")[0]
         taken = [other.rpartition("-")[0] for other in needed].count(short) > 1
         each = [open_features(folder).array[images.rows].astype(np.float32) for folder in folders]

@@ -27,8 +27,8 @@ from dml.protocols import Sampler
 from dml.sweep import champions as whole
 from dml.sweep.execution import cluster
 from dml.sweep.execution.cluster import in_workers
-from dml.sweep.execution.training import training
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.execution.trial_run import training
+from dml.sweep.plan import keys, specs
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 from dml.training.process import TrainingError, keep_freed_memory
@@ -42,7 +42,7 @@ EMBEDDINGS = "embeddings.npy"
 class FoldTraining:
     """A network to train on some labels, and images to embed with it. It pickles as paths and plain values."""
 
-    spec: str  # of the trial, as `dml.sweep.plan.spec_json.dump` writes it
+    spec: TrialSpec
     folder: Path  # of the trial; its data are in `data`, as the data stages write them
     threads: int  # of a trial on the CPU, so that the numbers do not depend on how many processors there are
     path: tuple[str, ...] = ()  # where Python finds a user's own parts
@@ -61,17 +61,17 @@ class FoldTraining:
         try:
             with files.locked(self.folder / "lock"):
                 if not self.embeddings.is_file():
-                    spec = spec_json.load(self.spec)
-                    trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
+                    trainer = training(self.spec, self.folder / "data", self.folder, self.spec.training.device)
                     with closing(trainer):
                         while not trainer.finished:
                             trainer.advance()
-                    self._embed(spec)
+                    self._embed()
         finally:
             torch.set_num_threads(before)
 
-    def _embed(self, spec: TrialSpec) -> None:
+    def _embed(self) -> None:
         """Save the embeddings of all labelled images, and delete the network."""
+        spec = self.spec
         data, embedder = open_trial(spec, self.folder / "data"), TrainedEmbedder(self.folder / "model")
         embedded = evaluation.embed_images(
             embedder.network.to(spec.training.device),
@@ -174,7 +174,7 @@ class TrainedVectors:
             whole.write(fitted, spec.dataset.name, spec.seed, self._data_root, folder / "data")
             files.write_json(folder / "spec.json", keys.record(spec))
         threads = max(1, int(self._study.resources.cpus_per_trial))
-        return FoldTraining(spec_json.dump(spec), folder, threads, tuple(sys.path))
+        return FoldTraining(spec, folder, threads, tuple(sys.path))
 
     def _check_batches(self) -> None:
         """Reject, before anything is trained, batches that the labels do not allow."""

@@ -67,13 +67,13 @@ def refit(
         )
     method = results.methods[cell].label
     print(f"{method}: the best of {study} {best.labels}{', without training' if free else ''}", flush=True)
-    from dml.sweep.champions import Wanted, train_champion
+    from dml.sweep.champions import Winner, train_champion
 
     _pack(project, study, best.dataset)
     recipe |= {"rate_source": source, "settings": settings}
-    wanted = Wanted(results.study, results.cells[cell], settings, best.rate, recipe, labels)
+    winner = Winner(results.study, results.cells[cell], settings, best.rate, recipe, labels)
     try:
-        made = train_champion(wanted, name, project.data(study), project.store, project.results, _shown(name))
+        made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
     except KeyboardInterrupt:
         print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
         raise

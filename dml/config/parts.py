@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 import dml
 from dml import discovery
 from dml.config.terms import NAMES_ONLY, SpaceTerm, StudySection, checked_parts, extremes
-from dml.types import Name, Own, Part, Space, part_of
+from dml.types import Name, Part, Space, StatedSpace, part_of
 
 LossName = Annotated[Name, part_of("dml.losses")]
 FilterName = Annotated[Name, part_of("dml.filters")]
@@ -80,10 +80,10 @@ class LossSection(StudySection):
         """What the study itself says is searched; `own` is the space that the loss states."""
         search, stated = self.search or {}, self._stated()
         for key, space in search.items():
-            if isinstance(space, Own) and key not in stated:
+            if isinstance(space, StatedSpace) and key not in stated:
                 problem = f"it states no range of its own for it. Those it states: {', '.join(stated) or 'none'}"
                 raise ValueError(f"loss {self.name!r}: search: {key}: {problem}")
-        return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
+        return {key: stated[key] if isinstance(space, StatedSpace) else space for key, space in search.items()}
 
     def _stated(self) -> dict[str, Space]:
         """What the loss says is searched."""
@@ -172,7 +172,7 @@ class MinerSection(StudySection):
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
             return
-        choices = dml.miners.known_settings()
+        choices = dml.miners.accepted_settings()
         for key in self.settings:
             if key not in choices:
                 raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(choices))}")

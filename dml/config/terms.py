@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from dml import discovery
-from dml.types import Choice, LogUniform, Own, Space, Uniform
+from dml.types import Choice, LogUniform, Space, StatedSpace, Uniform
 
 SECTION = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
 """What holds for every section. One that adds checks to a record of `dml.types` is a dataclass."""
@@ -58,12 +58,12 @@ class StudySection(BaseModel):
     model_config = ConfigDict(frozen=True, **SECTION)
 
 
-def _space(value: Any) -> Space | Own:
+def _space(value: Any) -> Space | StatedSpace:
     kinds = ("uniform", "log_uniform", "choice")
-    if isinstance(value, Uniform | LogUniform | Choice | Own):
+    if isinstance(value, Uniform | LogUniform | Choice | StatedSpace):
         return value
     if value == "own":
-        return Own()
+        return StatedSpace()
     if value is None:
         raise ValueError("null takes back what the extended study has, and it has nothing here: remove the line")
     if isinstance(value, dict) and len(value) > 1 and set(value) <= set(kinds):
@@ -99,7 +99,7 @@ def _spelt(value: Any, default: Any, info: SerializationInfo) -> Any:
             return {"log_uniform": [low, high]}
         case Choice(options):
             return {"choice": list(options)}
-        case Own():
+        case StatedSpace():
             return "own"
     return default(value)
 

@@ -14,7 +14,7 @@ from dml import discovery
 from dml.config.terms import SECTION, SpaceTerm, StudySection, checked_parts, extremes
 from dml.data import augment, batches
 from dml.discovery import suggestion
-from dml.types import Choice, Name, Own, TrainingSettings, TrainingSpec, setting
+from dml.types import Choice, Name, StatedSpace, TrainingSettings, TrainingSpec, setting
 
 ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
 ROOMS = ("training", "miner", "loss")
@@ -117,7 +117,7 @@ class TrainingSection(TrainingSettings):
         for key, space in self.search.items():
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
-            if isinstance(space, Own):
+            if isinstance(space, StatedSpace):
                 if key != LOSS_RATE:
                     raise ValueError(f"search: {key}: only {LOSS_RATE} can be 'own', the range that each loss states")
                 continue

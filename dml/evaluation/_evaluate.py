@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,8 +57,8 @@ class Retrieval:
     ) -> None:
         n = len(vectors)
         self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")
-        known = None if cameras is None else camera_codes(cameras, n)
-        self.relevance = {level: Relevance(labels, known, self.queries, rows) for level, labels in levels.items()}
+        ids = None if cameras is None else camera_codes(cameras, n)
+        self.relevance = {level: Relevance(labels, ids, self.queries, rows) for level, labels in levels.items()}
         asking, searched = (torch.from_numpy(chosen).to(vectors.device) for chosen in (self.queries, rows))
         self._neighbours = Neighbours(vectors, asking, searched, backend)
 
@@ -89,8 +89,8 @@ class Retrieval:
 
 def camera_codes(cameras: Any, n: int) -> np.ndarray:
     """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
-    known = codes(cameras, n, "cameras")
-    return np.where(host_array(cameras, "cameras") < 0, known.max() + 1 + np.arange(n), known)
+    coded = codes(cameras, n, "cameras")
+    return np.where(host_array(cameras, "cameras") < 0, coded.max() + 1 + np.arange(n), coded)
 
 
 def rows_of(mask: Any, n: int, what: str) -> np.ndarray:
@@ -110,19 +110,13 @@ DROPPED = 10  # bits of a float32's 23 after the point: steps are 1/8192 of a sq
 BINS = 1 << (31 - DROPPED)
 
 
-class PairCounts(NamedTuple):
-    """Pairs by distance, nearest first: int64 (BINS,) each."""
-
-    positive: np.ndarray  # of one class
-    negative: np.ndarray  # of two classes
-
-
 def pair_counts(
     vectors: Vectors, levels: Mapping[str, np.ndarray], queries: Any, gallery: Any, cameras: Any
-) -> dict[str, PairCounts]:
-    """The pairs of a query and a gallery row at each level of labels; the arguments are those of `evaluate`.
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pairs of one class and of two classes by distance, nearest first, int64 (BINS,) both, at each level of labels.
 
-    Without masks each pair of two rows counts once. Rows that a query ignores (its class and camera) are in no pair.
+    The arguments are those of `evaluate`. Without masks each pair of two rows counts once. Rows that a query ignores
+    (its class and camera) are in no pair.
     """
     n, device = len(vectors), vectors.device
     once = queries is None and gallery is None
@@ -131,27 +125,25 @@ def pair_counts(
     )
     points = _points(vectors)
     left, right = (points, points) if once else (points[asking], points[searched])
-    known = {level: torch.from_numpy(labels).to(device) for level, labels in levels.items()}
+    on_device = {level: torch.from_numpy(labels).to(device) for level, labels in levels.items()}
     camera = None if cameras is None else torch.from_numpy(camera_codes(cameras, n)).to(device)
     total = torch.zeros(BINS, dtype=torch.int64, device=device)
     same = {level: torch.zeros_like(total) for level in levels}  # of one class, also those that a query ignores
     taken = same if camera is None else {level: torch.zeros_like(total) for level in levels}
 
-    def count(rows: slice, columns: slice) -> None:
-        place, a, b = _steps(left[rows], right[columns]), asking[rows, None], searched[columns]
-        valid = b > a if once else b != a
-        total.add_(torch.bincount(place[valid], minlength=BINS))
-        for level, labels in known.items():
-            pairs = valid & (labels[a] == labels[b])
-            same[level].add_(torch.bincount(place[pairs], minlength=BINS))
-            if camera is not None:
-                pairs &= camera[a] != camera[b]
-                taken[level].add_(torch.bincount(place[pairs], minlength=BINS))
-
     step = max(1, CHUNK // len(searched))
     for start in range(0, len(asking), step):
-        count(slice(start, start + step), slice(start if once else 0, None))
-    return {level: PairCounts(taken[level].cpu().numpy(), (total - same[level]).cpu().numpy()) for level in levels}
+        rows, columns = slice(start, start + step), slice(start if once else 0, None)
+        bins, a, b = _steps(left[rows], right[columns]), asking[rows, None], searched[columns]
+        valid = b > a if once else b != a
+        total += torch.bincount(bins[valid], minlength=BINS)
+        for level, labels in on_device.items():
+            pairs = valid & (labels[a] == labels[b])
+            same[level] += torch.bincount(bins[pairs], minlength=BINS)
+            if camera is not None:
+                pairs &= camera[a] != camera[b]
+                taken[level] += torch.bincount(bins[pairs], minlength=BINS)
+    return {level: (taken[level].cpu().numpy(), (total - same[level]).cpu().numpy()) for level in levels}
 
 
 def _points(vectors: Vectors) -> Tensor:
@@ -212,9 +204,7 @@ def evaluate(
     over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, NaN without
     pairs of both kinds. Clusterings are of all rows, also with `queries` or `gallery`.
 
-    Raises
-    ------
-    ValueError : an unknown metric, backend or average; wrong shapes; no rows; rows with NaN (the message lists them).
+    Raises ValueError: an unknown metric, backend or average; wrong shapes; no rows; rows with NaN, which it lists.
     """
     if isinstance(metrics, str):
         raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
@@ -272,8 +262,8 @@ def metric_of(name: str, options: Mapping[str, Any]) -> Any:
 
 def _per_query(queries: np.ndarray, levels: Mapping[str, Any], values: Mapping[str, Any]) -> pd.DataFrame:
     """The table of `Scores.per_query`."""
-    labels = {level: host_array(given, level)[queries] for level, given in levels.items()}
     frames = [
-        pd.DataFrame({"level": level, "index": queries, "label": labels[level], **values[level]}) for level in levels
+        pd.DataFrame({"level": level, "index": queries, "label": host_array(labels, level)[queries], **values[level]})
+        for level, labels in levels.items()
     ]
     return pd.concat(frames, ignore_index=True)

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from dml.discovery import installed
 
-# queries (b, D), k -> squared distances, ascending, and places in the gallery: (b, k) each
+# queries (b, D), k -> squared distances, ascending, and indices into the gallery: (b, k) each
 Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 BACKENDS = ("auto", "faiss", "torch")
@@ -44,38 +44,36 @@ def _faiss(gallery: Tensor, unit: bool) -> Search:
     import faiss
 
     metric = faiss.METRIC_INNER_PRODUCT if unit else faiss.METRIC_L2
-
-    on_gpu = gallery.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
-    base = gallery.cpu().numpy()
+    on_gpu, base = gallery.device.type == "cuda" and hasattr(faiss, "StandardGpuResources"), gallery.cpu().numpy()
     resources = faiss.StandardGpuResources() if on_gpu else None
 
     def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
         rows = queries.cpu().numpy()
         if resources is not None and k <= FAISS_GPU_MOST:
-            distances, found = faiss.knn_gpu(resources, rows, base, k, metric=metric)
+            distances, indices = faiss.knn_gpu(resources, rows, base, k, metric=metric)
         else:
-            distances, found = faiss.knn(rows, base, k, metric=metric)
+            distances, indices = faiss.knn(rows, base, k, metric=metric)
         if unit:
             distances = np.square(rows).sum(1, keepdims=True) + 1 - 2 * distances
-        return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(found).to(gallery.device)
+        return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(indices).to(gallery.device)
 
     return nearest
 
 
 def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
     def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        own = queries.square().sum(1, keepdim=True)
+        norms = queries.square().sum(1, keepdim=True)
         best: tuple[Tensor, Tensor] | None = None
         for start in range(0, len(gallery), tile):
             part = gallery[start : start + tile]
-            distances = torch.addmm(own + squares[start : start + tile], queries, part.T, alpha=-2.0)
-            value, place = distances.topk(min(k, len(part)), largest=False)
-            place += start
+            distances = torch.addmm(norms + squares[start : start + tile], queries, part.T, alpha=-2.0)
+            values, indices = distances.topk(min(k, len(part)), largest=False)
+            indices += start
             if best is not None:
-                value, place = torch.cat([best[0], value], 1), torch.cat([best[1], place], 1)
-                value, chosen = value.topk(min(k, value.shape[1]), largest=False)
-                place = place.gather(1, chosen)
-            best = value, place
+                values, indices = torch.cat([best[0], values], 1), torch.cat([best[1], indices], 1)
+                values, columns = values.topk(min(k, values.shape[1]), largest=False)
+                indices = indices.gather(1, columns)
+            best = values, indices
         assert best is not None
         return best
 
@@ -90,14 +88,12 @@ def augmented(embeddings: Tensor | np.ndarray, neighbors: int = 5, alpha: float 
     """
     if neighbors < 1 or alpha < 0:
         raise ValueError(f"expected neighbors >= 1 and alpha >= 0, got {neighbors} and {alpha}")
-    given = torch.as_tensor(embeddings).float()
-    x = functional.normalize(given, dim=1)
+    x = functional.normalize(torch.as_tensor(embeddings).float(), dim=1)
     count = min(neighbors, len(x) - 1)
     if count < 1:
         return x
-    nearest = search(x, x.square().sum(1), choose("auto", x.device, count + 1), unit=True)
-    found = nearest(x, count + 1)[1]
-    is_own = found == torch.arange(len(x), device=x.device)[:, None]
-    near = x[found.gather(1, is_own.int().argsort(dim=1, stable=True)[:, :count])]
+    _, indices = search(x, x.square().sum(1), choose("auto", x.device, count + 1), unit=True)(x, count + 1)
+    itself = indices == torch.arange(len(x), device=x.device)[:, None]
+    near = x[indices.gather(1, itself.int().argsort(dim=1, stable=True)[:, :count])]
     weights = (near @ x[:, :, None])[..., 0].clamp(min=0) ** alpha
     return functional.normalize(x + (weights[..., None] * near).sum(dim=1), dim=1)

@@ -21,20 +21,11 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class Vectors:
-    """Embeddings, checked and prepared.
+    """Embeddings float (n, D), a tensor or an array, checked and prepared.
 
-    Float64 embeddings keep their precision until they are normalised or centred.
-
-    Parameters
-    ----------
-    embeddings : (n, D) floating point, a tensor or an array.
-    normalize : compare directions (L2-normalised) rather than points. A zero vector stays zero.
-    device : where to compute; None: where the embeddings are.
-
-    Raises
-    ------
-    ValueError : not floats (n, D), no rows or columns, or rows with NaN, infinity or numbers beyond float32; the
-        message lists the rows.
+    Float64 embeddings keep their precision until they are normalised or centred. `normalize`: compare directions, not
+    points; a zero vector stays zero. `device`: where to compute; None: where the embeddings are. Raises ValueError: not
+    floats (n, D), no rows or columns, or rows with NaN, infinity or numbers beyond float32, which it lists.
     """
 
     def __init__(self, embeddings: Any, normalize: bool = True, device: torch.device | str | None = None) -> None:

@@ -28,11 +28,6 @@ from dml.tensors import without_autocast
 CACHED = 1 << 17  # numbers that stay in a processor's cache
 
 
-def squared_norms(points: Tensor) -> Tensor:
-    """Squared norms (n,) of points (n, D), without a second array of their size."""
-    return torch.linalg.vector_norm(points, dim=1).square()
-
-
 class Placement:
     """Points (n, D) and their squared distances D² (n,) to the nearest of the centres so far, changed in place."""
 
@@ -45,7 +40,8 @@ class Placement:
     ) -> None:
         self.nearest, self._place = nearest, place or points.__getitem__
         self.most = max(32, CHUNK // len(points))  # candidates whose distances are in memory at once
-        self._draw, self._points, self._squares = draw, points, squared_norms(points).cpu().numpy()
+        self._draw, self._points = draw, points
+        self._squares = torch.linalg.vector_norm(points, dim=1).square().cpu().numpy()  # without a copy of the points
         self._space = torch.empty(0, len(points), device=points.device)
 
     def choose(
@@ -89,14 +85,14 @@ class Placement:
         if len(self._space) < len(rows):
             self._space = self._points.new_empty(len(rows), len(self.nearest))
         candidates = self._place(rows.to(self._points.device))
-        own = candidates.square().sum(1, keepdim=True).cpu().numpy()
+        norms = candidates.square().sum(1, keepdim=True).cpu().numpy()
         product = torch.mm(-2 * candidates, self._points.T, out=self._space[: len(rows)])
         lower, sums = product.cpu().numpy(), []
         step = max(1, CACHED // len(self.nearest))
         for start in range(0, len(rows), step):
             part = lower[start : start + step]
             part += self._squares
-            part += own[start : start + step]
+            part += norms[start : start + step]
             sums += np.minimum(part, self.nearest, out=part).sum(1).tolist()
         return lower, sums
 
@@ -112,7 +108,7 @@ STEP = 0.7  # of the way from a point's centre to the point: in many dimensions 
 def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
     """Choose k of the points, float32 (n, D), to start k-means from. `draw` is a generator on the CPU."""
     first = torch.randint(len(points), (1,), generator=draw).to(points.device)
-    squares = squared_norms(points)
+    squares = torch.linalg.vector_norm(points, dim=1).square()
     nearest = squares + squares[first] - 2 * (points @ points[first[0]])
     placement = Placement(points, draw, nearest.cpu().numpy())
     owner = np.zeros(len(points), dtype=np.int64)
@@ -124,20 +120,20 @@ def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> tuple[Tensor, Te
     return torch.tensor(rows, device=points.device), torch.from_numpy(owner).to(points.device)
 
 
-def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> int:
-    """Replace centres (k, D) in place if that lowers the cost; how many. `found`, `distances` (n, 2): nearest."""
-    removable, costs = _removable(found.cpu().numpy(), distances.cpu().numpy(), len(centres))
+def exchange(points: Tensor, centres: Tensor, clusters: Tensor, distances: Tensor, draw: torch.Generator) -> int:
+    """Replace centres (k, D) in place if that lowers the cost; how many. `clusters`, `distances` (n, 2): nearest."""
+    removable, costs = _removable(clusters.cpu().numpy(), distances.cpu().numpy(), len(centres))
     before = centres.clone()
 
     def place(rows: Tensor) -> Tensor:
-        own = before[found[rows, 0]]
-        return own + STEP * (points[rows] - own)
+        current = before[clusters[rows, 0]]
+        return current + STEP * (points[rows] - current)
 
     placement = Placement(points, draw, distances[:, 0].clamp(min=0).cpu().numpy(), place)
-    wanted = max(FEWEST_EXCHANGED, len(centres) // EXCHANGED)
-    size = min(wanted, placement.most)
+    candidates = max(FEWEST_EXCHANGED, len(centres) // EXCHANGED)
+    size = min(candidates, placement.most)
     new: list[int] = []
-    for _ in range(0, wanted, size):
+    for _ in range(0, candidates, size):
         done = len(new)
         new += placement.choose(size, len(removable) - done, costs[done:])
         if len(new) == done:
@@ -147,12 +143,12 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
     return len(new)
 
 
-def _removable(found: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor, list[float]]:
+def _removable(clusters: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor, list[float]]:
     """Centres that may be removed together, int64 (r,), cheapest first, and the cost of removing each."""
-    own, second = found[:, 0], found[:, 1]
-    cost = np.bincount(own, weights=np.maximum(distances[:, 1] - distances[:, 0], 0), minlength=k)
-    second = second[np.argsort(own, kind="stable")]
-    ends = np.bincount(own, minlength=k).cumsum()
+    first, second = clusters[:, 0], clusters[:, 1]
+    cost = np.bincount(first, weights=np.maximum(distances[:, 1] - distances[:, 0], 0), minlength=k)
+    second = second[np.argsort(first, kind="stable")]
+    ends = np.bincount(first, minlength=k).cumsum()
     starts = np.append(0, ends[:-1])
     stays, removed = np.zeros(k, dtype=bool), np.zeros(k, dtype=bool)
     chosen = []
@@ -193,7 +189,8 @@ def _clusters(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> 
     def find(rows: Tensor, centres: Tensor, count: int) -> Nearest:
         search = _search.search(centres, centres.square().sum(1), backend, unit=spherical)
         parts = [search(points[part], count) for part in rows.split(max(1, CHUNK // max(centres.shape)))]
-        return Nearest(torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts]))
+        distances, clusters = map(torch.cat, zip(*parts, strict=True))
+        return Nearest(clusters, distances)
 
     for _ in range(ITERATIONS):
         means = _means(points, cluster, k, spherical)
@@ -209,14 +206,14 @@ def _clusters(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> 
             nearest = find(torch.arange(len(points), device=points.device), centres, count)
         else:
             nearest = _update(nearest, centres, moved, count, find)
-        cluster = nearest.found[:, 0]
+        cluster = nearest.clusters[:, 0]
     return cluster
 
 
 class Nearest(NamedTuple):
     """The nearest centres of each point, nearest first."""
 
-    found: Tensor  # int64 (n, count)
+    clusters: Tensor  # int64 (n, count)
     distances: Tensor  # float32 (n, count), squared
 
 
@@ -226,17 +223,17 @@ Find = Callable[[Tensor, Tensor, int], Nearest]  # rows of the points, centres, 
 def _update(before: Nearest, centres: Tensor, moved: Tensor, count: int, find: Find) -> Nearest:
     """The `count` nearest centres of each point after those moved that `moved`, bool (k,), marks."""
     some = moved.nonzero()[:, 0]
-    found, distances = before.found[:, :count].clone(), before.distances[:, :count].clone()
-    lost = moved[found].any(1)
+    clusters, distances = before.clusters[:, :count].clone(), before.distances[:, :count].clone()
+    lost = moved[clusters].any(1)
     again, others = lost.nonzero()[:, 0], (~lost).nonzero()[:, 0]
     if len(again):
-        found[again], distances[again] = find(again, centres, count)
+        clusters[again], distances[again] = find(again, centres, count)
     if len(others):
         new = find(others, centres[some], min(count, len(some)))
         reach, order = torch.cat([distances[others], new.distances], 1).sort(dim=1, stable=True)
-        found[others] = torch.cat([found[others], some[new.found]], 1).gather(1, order)[:, :count]
+        clusters[others] = torch.cat([clusters[others], some[new.clusters]], 1).gather(1, order)[:, :count]
         distances[others] = reach[:, :count]
-    return Nearest(found, distances)
+    return Nearest(clusters, distances)
 
 
 def _points(vectors: Vectors) -> tuple[Tensor, bool]:

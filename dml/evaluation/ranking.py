@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ class ExactDistances:
         return 16.0 * 2.0**-53 * (vectors.given.shape[1] ** 0.5 + 4) * largest
 
     def order(self, rows: Tensor, distances: Tensor | None = None) -> Tensor:
-        """For each of `rows` all places in the gallery by (distance, index), int64 (b, m)."""
+        """For each of `rows` all indices into the gallery by (distance, index), int64 (b, m)."""
         distances, order = (self(rows) if distances is None else distances).sort(dim=1, stable=True)
         gaps = distances.diff(dim=1)
         doubtful = ((gaps > 0) & (gaps <= self.tolerance)).any(1).nonzero()[:, 0]  # equal ones are in order
@@ -68,26 +68,40 @@ class ExactDistances:
             order[doubtful] = self.settle(rows[doubtful], distances[doubtful], order[doubtful], self.tolerance)
         return order
 
-    def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float | Tensor) -> Tensor:
+    def ranks(self, rows: Tensor, distances: Tensor, place: Tensor, inside: Tensor) -> Tensor:
+        """Ranks from 0, int64 (b, c), of the gallery indices `place`, by the distances (b, m) of `rows` (b,).
+
+        Undefined if not `inside`, bool (b, c).
+        """
+        exact = distances.gather(1, place)
+        rank, close = _below(distances, exact - self.tolerance, exact + self.tolerance, inside)
+        tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
+        if len(tied):
+            order = self.order(rows[tied], distances[tied])
+            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
+            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
+        return rank
+
+    def settle(self, rows: Tensor, distances: Tensor, indices: Tensor, tolerance: float | Tensor) -> Tensor:
         """Sort each run of near ties by (distance from the differences, index), in place.
 
-        rows int64 (b,), distances (b, k) ascending, found int64 (b, k), tolerance a number or (b, 1) -> `found`.
+        rows int64 (b,), distances (b, k) ascending, indices int64 (b, k), tolerance a number or (b, 1) -> `indices`.
         """
         apart = distances.diff(dim=1) > tolerance
-        tied = torch.zeros_like(found, dtype=torch.bool)
+        tied = torch.zeros_like(indices, dtype=torch.bool)
         tied[:, 1:] |= ~apart
         tied[:, :-1] |= ~apart
-        row, column = (tied & (found >= 0)).nonzero(as_tuple=True)
+        row, column = (tied & (indices >= 0)).nonzero(as_tuple=True)
         if len(row) == 0:
-            return found
-        run = torch.zeros_like(found)
+            return indices
+        run = torch.zeros_like(indices)
         run[:, 1:] = apart.cumsum(1)
-        candidate = found[row, column]
+        candidate = indices[row, column]
         exact = self.vectors.exact(rows[row], self.gallery[candidate])
         keys = (candidate, exact, run[row, column], row)
         order = np.lexsort([key.cpu().numpy() for key in keys])
-        found[row, column] = candidate[torch.from_numpy(order).to(candidate.device)]
-        return found
+        indices[row, column] = candidate[torch.from_numpy(order).to(candidate.device)]
+        return indices
 
     def _array(self, rows: int) -> Tensor:
         """Working space (rows, m), used again: fresh memory costs as much as the arithmetic on it."""
@@ -132,24 +146,6 @@ def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
         np.matmul(queries.numpy(), gallery.numpy().T, out=out.numpy())
     else:
         torch.mm(queries, gallery.T, out=out)
-
-
-class Ranks:
-    """Ranks of gallery rows for a block of queries. `rows` int64 (b,)."""
-
-    def __init__(self, distances: ExactDistances, rows: Tensor) -> None:
-        self._source, self._rows, self._distances = distances, rows, distances(rows)
-
-    def __call__(self, place: Tensor, inside: Tensor) -> Tensor:
-        """Ranks from 0 of `place`, int64 (b, c) places in the gallery; undefined if not `inside`, bool (b, c)."""
-        own, tolerance = self._distances.gather(1, place), self._source.tolerance
-        rank, close = _below(self._distances, own - tolerance, own + tolerance, inside)
-        tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
-        if len(tied):
-            order = self._source.order(self._rows[tied], self._distances[tied])
-            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
-            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
-        return rank
 
 
 def _below(distances: Tensor, low: Tensor, high: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
@@ -197,14 +193,14 @@ class Relevance:
         same = np.zeros(len(queries), dtype=np.int64)
         if cameras is not None:
             pairs = np.unique(labels * (cameras.max() + 1) + cameras, return_inverse=True)[1].reshape(-1)
-            same = _counts(pairs[gallery])(pairs[queries])
+            same = np.bincount(pairs[gallery], minlength=pairs.max() + 1)[pairs[queries]]
         itself = np.isin(queries, gallery).astype(np.int64)
-        self.ignored = np.maximum(same, itself)  # (q,); a query in the gallery is among its camera's rows
-        self.positives = _counts(labels[gallery])(labels[queries]) - self.ignored
-        self.most = int(self.positives.max(initial=0))
         members = labels[gallery]
-        self._members = torch.from_numpy(np.argsort(members, kind="stable"))
-        self._sizes = torch.from_numpy(np.bincount(members, minlength=int(labels.max()) + 1))
+        sizes = np.bincount(members, minlength=int(labels.max()) + 1)
+        self.ignored = np.maximum(same, itself)  # (q,); a query in the gallery is among its camera's rows
+        self.positives = sizes[labels[queries]] - self.ignored
+        self.most = int(self.positives.max(initial=0))
+        self._members, self._sizes = torch.from_numpy(np.argsort(members, kind="stable")), torch.from_numpy(sizes)
         self.largest = max(1, int(self._sizes.max()))  # rows of the largest class in the gallery
         self._labels, self._cameras = torch.from_numpy(labels), None if cameras is None else torch.from_numpy(cameras)
         self._queries, self._gallery = torch.from_numpy(queries), torch.from_numpy(gallery)
@@ -225,8 +221,8 @@ class Relevance:
         ranks = torch.arange(1, order.shape[1] + 1, device=order.device) - ignored.cumsum(1)
         return self._hits(block, ranks, relevant & ~ignored)
 
-    def hits_in_all(self, block: slice, ranks: Ranks) -> Hits:
-        """All hits of a block of queries in the whole ranking."""
+    def hits_in_all(self, block: slice, ranks: Callable[[Tensor, Tensor], Tensor]) -> Hits:
+        """All hits of a block of queries in the whole ranking; `ranks` as of `ExactDistances`, for these queries."""
         queries = self._queries[block, None]
         labels = self._labels[queries]
         column = torch.arange(int(self._sizes[labels].max()), device=queries.device)
@@ -252,19 +248,9 @@ class Relevance:
         places = relevant.nonzero()
         row = places[:, 0].cpu().numpy()
         rank = ranks[places[:, 0], places[:, 1]].cpu().numpy()
-        found = np.bincount(row, minlength=len(relevant))
-        nth = np.arange(1, len(row) + 1) - np.repeat(found.cumsum() - found, found)
+        counts = np.bincount(row, minlength=len(relevant))
+        nth = np.arange(1, len(row) + 1) - np.repeat(counts.cumsum() - counts, counts)
         return Hits(row, rank, nth, self.positives[block])
-
-
-def _counts(values: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that counts how often numbers occur among `values`."""
-    table = np.bincount(values)
-
-    def count(asked: np.ndarray) -> np.ndarray:
-        return np.where(asked < len(table), table[np.minimum(asked, len(table) - 1)], 0)
-
-    return count
 
 
 WIDER = 8  # times as many candidates are searched if a tie reaches past the last one
@@ -287,7 +273,7 @@ class Neighbours:
         if k is None or k + SPARE >= min(m, SCAN_FROM):
             largest = max((int(level.largest) for level in levels.values()), default=1)
             for block in self._slices(max(1, min(1024, 8 * CHUNK // m, CHUNK // largest))):
-                ranks = Ranks(self._exact, self.queries[block])
+                ranks = partial(self._exact.ranks, self.queries[block], self._exact(self.queries[block]))
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
             for block, order in self.blocks(k):
@@ -296,38 +282,34 @@ class Neighbours:
     def blocks(self, k: int) -> Iterator[tuple[slice, Tensor]]:
         """For each block of queries, the places in `gallery` of the k nearest, int64 (b, k)."""
         m = len(self.gallery)
-        wanted = min(k, m)
-        if wanted + SPARE >= min(m, SCAN_FROM):
+        k = min(k, m)
+        if k + SPARE >= min(m, SCAN_FROM):
             for block in self._slices(max(1, CHUNK // m)):
-                yield block, self._exact.order(self.queries[block])[:, :wanted]
+                yield block, self._exact.order(self.queries[block])[:, :k]
             return
         working = self.vectors.working if self._all else self.vectors.working[self.gallery]
-        asked = min(wanted + SPARE, m)
+        candidates = min(k + SPARE, m)
         squares = self.vectors.squares[self.gallery]
-        search = _search.search(working, squares, _search.choose(self.backend, self.vectors.device, asked))
-        for block in self._slices(min(8192, max(64, CHUNK // asked))):
-            yield block, self._nearest(search, self.queries[block], wanted, asked)
+        search = _search.search(working, squares, _search.choose(self.backend, self.vectors.device, candidates))
+        for block in self._slices(min(8192, max(64, CHUNK // candidates))):
+            yield block, self._nearest(search, self.queries[block], k, candidates)
 
-    def _nearest(self, search: _search.Search, rows: Tensor, wanted: int, asked: int) -> Tensor:
-        """The places of the `wanted` nearest of each of `rows`, int64 (b, wanted), from a search for `asked`."""
+    def _nearest(self, search: _search.Search, rows: Tensor, k: int, candidates: int) -> Tensor:
+        """The gallery indices of the k nearest of each of `rows`, int64 (b, k), among so many candidates."""
         m = len(self.gallery)
-        distances, found = search(self.vectors.working[rows], asked)
+        distances, indices = search(self.vectors.working[rows], candidates)
         tolerance = self.vectors.tolerance_within(rows, distances[:, -1])
-        doubtful = _doubtful(distances, wanted, tolerance)
+        # whether the k nearest may include one that the search did not return
+        doubtful = ~(distances[:, k - 1 :].diff(dim=1) > tolerance).any(1)
         clear, unclear = (~doubtful).nonzero()[:, 0], doubtful.nonzero()[:, 0]
-        found[clear] = self._exact.settle(rows[clear], distances[clear], found[clear], tolerance[clear])
-        wider = WIDER * asked
+        indices[clear] = self._exact.settle(rows[clear], distances[clear], indices[clear], tolerance[clear])
+        wider = WIDER * candidates
         search_again = wider < min(m, SCAN_FROM)
         size = max(64, CHUNK // wider) if search_again else max(16, CHUNK // m)
         for part in unclear.split(size) if len(unclear) else ():
-            again = self._nearest(search, rows[part], wanted, wider) if search_again else self._exact.order(rows[part])
-            found[part, :wanted] = again[:, :wanted]
-        return found[:, :wanted]
+            again = self._nearest(search, rows[part], k, wider) if search_again else self._exact.order(rows[part])
+            indices[part, :k] = again[:, :k]
+        return indices[:, :k]
 
     def _slices(self, size: int) -> Iterator[slice]:
         return (slice(start, start + size) for start in range(0, len(self.queries), size))
-
-
-def _doubtful(distances: Tensor, wanted: int, tolerance: Tensor) -> Tensor:
-    """Rows, bool (b,), whose `wanted` nearest may include one that the search did not find."""
-    return ~(distances[:, wanted - 1 :].diff(dim=1) > tolerance).any(1)

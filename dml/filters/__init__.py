@@ -25,8 +25,8 @@ def build_for(
     name: str, settings: Mapping[str, Any], *, num_classes: int | None = None, embedding_size: int | None = None
 ) -> Filter:
     """A filter with `settings`, and those of the other values that its constructor names, unless set."""
-    known = {"num_classes": num_classes, "embedding_size": embedding_size}
-    offered = {key: value for key, value in known.items() if value is not None}
+    values = {"num_classes": num_classes, "embedding_size": embedding_size}
+    offered = {key: value for key, value in values.items() if value is not None}
     part = discovery.find("dml.filters", name)
     return build(name, **{**discovery.accepted(part, offered), **settings})
 

@@ -1,8 +1,8 @@
 # Written by `python -m dml.discovery`.
+from dml.filters.memories import None_ as None_
 from dml.filters.memories import Prism as Prism
 from dml.filters.memories import PrismVmf as PrismVmf
-from dml.filters.none import None_ as None_
-from dml.filters.sub_centers import SubCenters as SubCenters
+from dml.filters.memories import SubCenters as SubCenters
 from collections.abc import Mapping
 from typing import Any
 from dml.protocols import Filter

@@ -1,4 +1,4 @@
-"""PRISM and its variant for more noise: P_clean from scores against all classes, and what is kept.
+"""No filter, and PRISM and its variant for more noise: P_clean from scores against all classes, and what is kept.
 
 A sample's score against class k is `scale_k . v + offset_k` for its unit embedding v, and over the classes that the
 memory holds P_clean(v) = exp(score_y) / sum_k exp(score_k), or 1 for a sample of another class. In the warm-up every
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.settings import check_count
+from dml.settings import check_above, check_count, check_within
 from dml.tensors import Ring, checked_labels, directions, may_look
 
 
@@ -35,6 +35,22 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
                 f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
             )
     return codes
+
+
+class None_(nn.Module):
+    """Keeps every sample."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stats: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> bool (N,), all True."""
+        kept = torch.ones_like(checked_batch(embeddings, labels), dtype=torch.bool)
+        self.stats = {"kept_share": kept.float().mean()}
+        return kept
 
 
 ALL = slice(None)
@@ -70,14 +86,6 @@ class ClassMemory(Ring):
         return torch.where(counts > 0, self.sums[classes] / counts.clamp_min(1), 0.0)
 
 
-def quantile(values: Tensor, share: float) -> Tensor:
-    """The quantile of values (N,), interpolated linearly between neighbours; 0-d."""
-    ordered = values.sort().values
-    place = share * (len(values) - 1)
-    low = math.floor(place)
-    return torch.lerp(ordered[low], ordered[min(low + 1, len(values) - 1)], place - low)
-
-
 class Selection(nn.Module):
     """Keeps the samples that are most probably clean, by what `fit` says of the memory of each class.
 
@@ -89,9 +97,7 @@ class Selection(nn.Module):
     window : batches whose quantiles are averaged.
     warm_up : steps that keep every sample.
 
-    Attributes
-    ----------
-    stats : of the last call: `kept_share`, 0-d.
+    `stats` of the last call: `kept_share`, 0-d.
     """
 
     least: ClassVar[int] = 1  # dimensions of the embeddings
@@ -153,27 +159,25 @@ class Selection(nn.Module):
         return kept
 
     def _above(self, probabilities: Tensor) -> Tensor:
-        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or else not below the batch's own."""
+        """Probabilities (N,) -> bool (N,): above the mean of the last quantiles, or if none is, of the batch's one."""
         if self._rate == 0:
             return torch.ones_like(probabilities, dtype=torch.bool)
         values, batch = probabilities.double(), self._steps - self._warm_up
-        own = quantile(values, self._rate)
-        self.quantiles[batch % len(self.quantiles)] = own
+        least = torch.quantile(values, self._rate)
+        self.quantiles[batch % len(self.quantiles)] = least
         above = values > self.quantiles[: batch + 1].mean()
-        return torch.where(above.any(), above, values >= own)
+        return torch.where(above.any(), above, values >= least)
 
     def probabilities(self, unit: Tensor, labels: Tensor) -> Tensor:
         """P_clean (N,) of unit embeddings float32 (N, D) with labels int64 (N,); 1 without a memory of the class."""
         scores = torch.addmm(self.offset, unit, self.scale.T)
-        own = scores.gather(1, labels[:, None])[:, 0]
-        return torch.where(self.memory.counts[labels] > 0, (own - scores.logsumexp(1)).exp(), 1.0)
+        of_class = scores.gather(1, labels[:, None])[:, 0]
+        return torch.where(self.memory.counts[labels] > 0, (of_class - scores.logsumexp(1)).exp(), 1.0)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """How many steps came so far."""
         return {"steps": self._steps}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._steps = state["steps"]
 
 
@@ -188,7 +192,7 @@ class Prism(Selection):
     Liu, Yu, Qin, Khan, Loy, "Noise-resistant deep metric learning with ranking-based instance selection", CVPR 2021
     (arXiv 2103.16047), sections 3.2 and 3.3. The module says what happens to classes without a memory.
 
-    Keeps the samples that are most probably clean. Parameters: see `Selection`.
+    Parameters: see `Selection`.
     """
 
     version: ClassVar[int] = 1
@@ -253,13 +257,11 @@ class PrismVmf(Selection):
     2005, section 4.4. Deviation: r counts as at most `LONGEST`, since a class with one sample in the memory has r = 1
     and an infinite concentration.
 
-    The logarithm of the modified Bessel function of the first kind, for any order from 0 and any positive argument.
+    I is the modified Bessel function of the first kind. Debye's expansion of its logarithm, uniform in the argument
+    (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative error below 3e-9 from order 24 up. Smaller
+    orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which is stable in this direction.
 
-    Debye's expansion, uniform in the argument (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative
-    error below 3e-9 from order 24 up. Smaller orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which
-    is stable in this direction.
-
-    Keeps the samples that are most probably clean, by a distribution of each class. Parameters: see `Selection`.
+    Parameters: see `Selection`.
     """
 
     version: ClassVar[int] = 1
@@ -275,3 +277,85 @@ class PrismVmf(Selection):
         order, single = dimension / 2 - 1, kappa[:, 0]
         constant = order * single.log() - log_bessel(order, single) - dimension / 2 * math.log(2 * math.pi)
         return kappa * direction, constant
+
+
+FADING = 0.9
+
+
+class SubCenters(nn.Module):
+    """Sub-centres' dropping: samples far from their class's dominant centre are left out.
+
+        kept: the angle between the embedding and centre k* of its class is at most `angle`
+
+    The loss has several centres a class (`arcface` with `centers`, `soft_triple`). Each sample belongs to the nearest
+    one of its class, and k* is the centre to which most of the class's latest samples belong: wrong labels gather at
+    others. The filter has to `watch` a loss first.
+
+    Deng, Guo, Liu, Gong, Zafeiriou, "Sub-center ArcFace: boosting face recognition by large-scale noisy web faces",
+    ECCV 2020, section 3.4: samples of non-dominant centres and those beyond 75 degrees are dropped. Deviations: the
+    paper counts once, after a whole training, and trains again with one centre; here batches are counted as they come,
+    each weighs `FADING` times as much as its class's next one, and nothing is dropped in the first `warm_up` steps.
+
+    Parameters
+    ----------
+    angle : in degrees; above 0 to 180.
+    warm_up : steps that keep every sample.
+
+    `stats` of the last call: `kept_share`, 0-d.
+    """
+
+    version: ClassVar[int] = 1
+    counts: Tensor
+
+    def __init__(self, angle: float = 75.0, warm_up: int = 100):
+        super().__init__()
+        check_above("angle", angle, 0)
+        check_within("angle", angle, 0, 180)
+        self._least, self._warm_up = math.cos(math.radians(angle)), check_count("warm_up", warm_up, 0)
+        self._steps = 0
+        self._centers: list[Tensor] = []  # the loss's parameter, which is not part of this state
+        self.stats: dict[str, Tensor] = {}
+
+    def watch(self, loss: Any) -> None:
+        """Take the centres of a loss, as they are at each step.
+
+        Raises ValueError: it has not several centres for each class.
+        """
+        centers = getattr(loss, "proxies", None)
+        if centers is None or centers.ndim != 3:
+            raise ValueError(
+                "filter 'sub_centers' needs a loss with several centres a class. Choices: arcface with centers: 3, "
+                f"soft_triple; got {type(loss).__name__}"
+            )
+        self._centers = [centers]
+        self.register_buffer("counts", torch.zeros(centers.shape[:2], device=centers.device))
+
+    @torch.no_grad()
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part.
+
+        Raises ValueError: another batch than the loss takes, or no loss is watched.
+        """
+        if not self._centers:
+            raise ValueError("filter 'sub_centers': expected `watch(loss)` before the first batch")
+        count, _, size = self._centers[0].shape
+        labels = checked_batch(embeddings, labels, size, count)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            unit = directions(embeddings.float())
+            centers = self._centers[0].to(unit)[labels]
+            cosines = (directions(centers.flatten(0, 1)).view_as(centers) * unit[:, None]).sum(2)
+        finite = cosines.isfinite().all(1)
+        self.counts[labels] = self.counts[labels] * FADING  # once for each class
+        self.counts.index_put_((labels, cosines.argmax(1)), finite.to(self.counts.dtype), accumulate=True)
+        cosine = cosines.gather(1, self.counts[labels].argmax(1, keepdim=True))[:, 0].where(finite, -2.0)
+        kept = cosine >= self._least if self._steps >= self._warm_up else finite
+        kept = torch.where(kept.any(), kept, cosine == cosine.max()) & finite
+        self._steps += 1
+        self.stats = {"kept_share": kept.double().mean()}
+        return kept
+
+    def get_extra_state(self) -> dict[str, Any]:
+        return {"steps": self._steps}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        self._steps = state["steps"]

@@ -98,16 +98,16 @@ def closed_form_of(name: str) -> str | None:
     return getattr(discovery.find("dml.losses", name), "closed_form", None)
 
 
-def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
+def parameter_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
     """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
 
     Raises ValueError: an unknown loss.
     """
     part = discovery.find("dml.losses", name)
     if issubclass(part, Composite):
-        found = [own_rate_of(inner, own) for _, inner, own in part.components(settings).values()]
-        return next((space for space in found if space is not None), None)
-    space = getattr(part, "own_rate", None)
+        spaces = (parameter_rate_of(inner, given) for _, inner, given in part.components(settings).values())
+        return next((space for space in spaces if space is not None), None)
+    space = getattr(part, "parameter_rate", None)
     if space is None or not any(True for _ in build_for(name, settings, num_classes=2, embedding_size=2).parameters()):
         return None  # such as a fixed beta
     return space
@@ -125,12 +125,12 @@ def build_for(
 
     Labels are 0 .. num_classes - 1, embeddings (N, embedding_size), L2-normalised or not. Raises as `build`.
     """
-    known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
-    offered = {key: value for key, value in known.items() if value is not None}
+    values = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
+    offered = {key: value for key, value in values.items() if value is not None}
     part = discovery.find("dml.losses", name)
     return build(name, **{**discovery.accepted_by_bases(part, offered), **settings})
 
 
-__all__ = ["Memory", "build", "build_for", "closed_form_of", "own_rate_of"]
+__all__ = ["Memory", "build", "build_for", "closed_form_of", "parameter_rate_of"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

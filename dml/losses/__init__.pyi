@@ -11,8 +11,6 @@ from dml.losses.closed_forms import Components as Components
 from dml.losses.closed_forms import Free as Free
 from dml.losses.closed_forms import Lda as Lda
 from dml.losses.closed_forms import Whitening as Whitening
-from dml.losses.hinges import HphnTriplet as HphnTriplet
-from dml.losses.hinges import LiftedHinge as LiftedHinge
 from dml.losses.pairwise import BinomialDeviance as BinomialDeviance
 from dml.losses.pairwise import Contrastive as Contrastive
 from dml.losses.pairwise import Histogram as Histogram
@@ -24,6 +22,8 @@ from dml.losses.proxies import SoftTriple as SoftTriple
 from dml.losses.quadruplet import Quadruplet as Quadruplet
 from dml.losses.ranks import RecallAtK as RecallAtK
 from dml.losses.ranks import SmoothAp as SmoothAp
+from dml.losses.synthesis import HphnTriplet as HphnTriplet
+from dml.losses.synthesis import LiftedHinge as LiftedHinge
 from dml.losses.trimmed import Trimmed as Trimmed
 from dml.losses.triplet import Triplet as Triplet
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from dml.types import Space
 
 def build(name: str, /, **settings: Any) -> Loss: ...
 def closed_form_of(name: str) -> str | None: ...
-def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None: ...
+def parameter_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None: ...
 def build_for(
     name: str,
     settings: Mapping[str, Any],

@@ -73,8 +73,6 @@ def _again(x: Tensor, norms: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor, Te
 
 
 class _Attach(torch.autograd.Function):
-    """A value with gradients that were computed beside it."""
-
     @staticmethod
     def forward(ctx: Any, value: Tensor, *inputs_and_gradients: Tensor) -> Tensor:
         count = len(inputs_and_gradients) // 2
@@ -124,39 +122,38 @@ class Geometry:
     """
 
     def __init__(self, embeddings: Tensor, measure: str, normalize: bool, others: Tensor | None = None):
-        self._embeddings, self._similar = embeddings, measure == "similarity"
+        self._embeddings, self._similar, count = embeddings, measure == "similarity", len(embeddings)
         x = full_precision(embeddings.detach())
         if others is not None:
             x = torch.cat((x, others.to(x.dtype)))
         self._inverse_length: Tensor | None = None
         if normalize:
             x, inverse_length = unit_rows(x)
-            self._inverse_length = inverse_length[: len(embeddings)]
+            self._inverse_length = inverse_length[:count]
         elif not self._similar:
             x = x - offset(x)
         self._x = x
         self._inverse: Tensor | None = None  # 1 / d
         with torch.autocast(x.device.type, enabled=False):
-            count = len(embeddings)
             self.matrix = x[:count] @ x.T if self._similar else squared_distances(x, normalize, count)
         if measure == "euclidean":
             squared, self.matrix = self.matrix, self.matrix.sqrt()
             self._inverse = torch.div(self.matrix, squared.add_(1e-30), out=squared)
 
     def finish(
-        self, value: Tensor, derivative: Tensor, *parameters: tuple[Tensor, Tensor], over: Tensor | float = 1.0
+        self, value: Tensor, derivative: Tensor, *parameters: tuple[Tensor, Tensor], divisor: Tensor | float = 1.0
     ) -> Tensor:
         """The scalar `value`, attached to the embeddings and to parameters; NaN if an embedding is not finite.
 
-        `derivative` (N, N + M) is `over` times that of `value` with respect to `matrix`, and is overwritten.
+        `derivative` (N, N + M) is `divisor` times that of `value` with respect to `matrix`, and is overwritten.
         """
         value = value + unless_finite(self._x)
         terms = [term for term in parameters if term[0].requires_grad and torch.is_grad_enabled()]
         if self._embeddings.requires_grad and torch.is_grad_enabled():
             if self._inverse is not None:
-                derivative, over = derivative.mul_(self._inverse), 2 * over  # dd/dD = 1 / (2 d)
+                derivative, divisor = derivative.mul_(self._inverse), 2 * divisor  # dd/dD = 1 / (2 d)
             gradient = _back(derivative, self._x, self._inverse_length, self._similar)
-            terms.append((self._embeddings, gradient.div_(over)))
+            terms.append((self._embeddings, gradient.div_(divisor)))
         return attach(value, *terms) if terms else value
 
     def attached(self) -> Tensor:

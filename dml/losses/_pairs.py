@@ -1,8 +1,8 @@
 """What losses over the pairs of each anchor share: the cost of a pair by its gap, their attributes, and a memory.
 
 A loss states the gap of each pair, how far it is on the wrong side, and a cost such as `Hinge(d - beta + margin)`. Its
-value, its gradient and its value for each pair follow: `each` is the definition, in plain autograd; `weighted` is the
-same summed over the pairs, with its derivative, in place.
+value, its gradient and its value for each pair follow: `each` is the definition, (N, N) in plain autograd; `weighted`
+is the same summed over the pairs by weights (N, N), with its derivative. It overwrites the gaps and the weights.
 
 A memory (Wang et al. 2020, Cross-batch memory for embedding learning) gives each sample of the batch further positives
 and negatives: the embeddings and labels of the latest `size` samples, which are constants and no anchors. Nothing is
@@ -14,7 +14,7 @@ contains the batch; here one loss is over both, and a sample is not compared wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -31,18 +31,6 @@ class Weighted(NamedTuple):
     total: Tensor  # 0-d: sum of weight * cost
     slope: Tensor  # (N, N): weight * dcost/dgap
     active: Tensor  # 0-d: sum of the weights of pairs that cost something
-
-
-class Cost(Protocol):
-    """A function of the gaps (N, N) of all pairs."""
-
-    def each(self) -> Tensor:
-        """The cost of each pair (N, N), differentiable by autograd."""
-        ...
-
-    def weighted(self, weights: Tensor) -> Weighted:
-        """The sum of the costs with weights (N, N). Overwrites the gaps and the weights."""
-        ...
 
 
 class Linear(NamedTuple):
@@ -88,10 +76,11 @@ class HalfSquare(NamedTuple):
         return Weighted(total, slope, dot(weights, gap.sign_()))
 
 
+Cost = Linear | Hinge | HalfSquare
 Costs = Callable[[Tensor], tuple[Cost, Cost]]
 
 
-def mean_over_pairs(
+def pair_mean(
     costs: Costs,
     geometry: Geometry,
     positives: Tensor,
@@ -105,12 +94,12 @@ def mean_over_pairs(
     as_positive, as_negative = costs(matrix)
     pull, push = as_positive.weighted(positives), as_negative.weighted(negatives)
     active = pull.active + push.active
-    over = divisor(reduction, count, active)
+    divided_by = divisor(reduction, count, active)
     derivative = pull.slope.sub_(push.slope)
     terms = []
     if boundary is not None and boundary.requires_grad:
-        terms = [(boundary, -derivative.sum(1, keepdim=True) / over)]
-    value = geometry.finish((pull.total + push.total) / over, derivative, *terms, over=over)
+        terms = [(boundary, -derivative.sum(1, keepdim=True) / divided_by)]
+    value = geometry.finish((pull.total + push.total) / divided_by, derivative, *terms, divisor=divided_by)
     return value, active / count.clamp(min=1)
 
 
@@ -156,11 +145,9 @@ class Memory(nn.Module):
         return before
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The steps so far, and what it holds."""
         return {"steps": self._steps, "ring": dict(self._ring[0].state_dict()) if self._ring else {}}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._steps, held = state["steps"], state["ring"]
         self._ring = [Ring(self.size, held["rows"].shape[1], held["rows"].dtype)] if held else []
         for ring in self._ring:
@@ -176,8 +163,7 @@ class PairLoss(nn.Module):
 
     def __init__(self, normalize: bool, memory: Mapping[str, Any] | None = None, left_out: str = "skipped"):
         super().__init__()
-        known = {"size", "warm_up"}
-        if memory is not None and not (isinstance(memory, Mapping) and "size" in memory and set(memory) <= known):
+        if memory is not None and not (isinstance(memory, Mapping) and {"size"} <= {*memory} <= {"size", "warm_up"}):
             raise ValueError(f"memory: expected {{size: ..., warm_up: ...}}, got {memory!r}")
         self.normalize = normalize
         self.memory = None if memory is None else Memory(**memory)
@@ -192,9 +178,7 @@ class PairLoss(nn.Module):
         measure: str = "similarity",
         form: Callable[[Tensor, Form, torch.dtype], tuple[Tensor, Tensor]] = pair_masks,
     ) -> tuple[Geometry, Tensor, Tensor]:
-        """The pair matrix (N, N + M), and its positive and its negative pairs, both of `form` and (N, N + M) too.
-        `embeddings` (N, D), `labels` int64 (N,).
-        """
+        """Embeddings (N, D), labels int64 (N,) -> the pair matrix, and positive and negative pairs, (N, N + M) all."""
         earlier = None if self.memory is None else self.memory.exchange(embeddings, labels)
         if earlier is None:
             geometry = Geometry(embeddings, measure, self.normalize)

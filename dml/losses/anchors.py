@@ -87,13 +87,12 @@ class MultiSimilarity(PairLoss):
         push, push_gradient = soft_count(similarities, negatives, self.beta, self.base)
         size = len(labels)
         value = (pull / self.alpha + push / self.beta).sum() / size
-        return geometry.finish(value, push_gradient.sub_(pull_gradient), over=size)
+        return geometry.finish(value, push_gradient.sub_(pull_gradient), divisor=size)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor, tuples: Form) -> Tensor:
         geometry = Geometry(embeddings, "similarity", self.normalize)
-        x = positions(embeddings, self.normalize)
-        found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
-        n, (pairs, _, distances, allowed) = len(x), found
+        x, n = positions(embeddings, self.normalize), len(embeddings)
+        pairs, _, distances, allowed = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         if not len(pairs.valid):
             return zero(embeddings)
         similarities = geometry.matrix
@@ -110,7 +109,7 @@ class MultiSimilarity(PairLoss):
             value, gradient = soft_count(synthetic, mask, self.beta, self.base)
             push, push_gradient = push + value.sum(), push_gradient.add_(gradient)
         self.stats = {"anchor_share": kept.sign().mean()}
-        pulled = geometry.finish(pull.sum() / self.alpha / n, pull_gradient.neg_(), over=n)
+        pulled = geometry.finish(pull.sum() / self.alpha / n, pull_gradient.neg_(), divisor=n)
         return pulled + attach(push[0] / self.beta / n, (distances, push_gradient.mul_(distances.detach()).div_(-n)))
 
 
@@ -175,11 +174,11 @@ class InfoNce(PairLoss):
         self.stats = {"anchor_share": counts.sign().sum() / max(len(labels), 1)}
         if self.form == "nt_xent":
             value, derivative = _each_against_negatives(exponents, positives, negatives)
-            over = counts.sum().clamp(min=1)
+            terms = counts.sum().clamp(min=1)
         else:
             value, derivative = _shares(exponents, positives, negatives, counts, inside=self.form == "supcon_in")
-            over = counts.sign().sum().clamp(min=1)
-        return geometry.finish(value / over, derivative, over=over * self.temperature)
+            terms = counts.sign().sum().clamp(min=1)
+        return geometry.finish(value / terms, derivative, divisor=terms * self.temperature)
 
 
 def _each_against_negatives(exponents: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor]:
@@ -258,10 +257,10 @@ class Circle(PairLoss):
         push, pushed = log_sum_exp((similarities - self.margin).mul_(weights), negatives)
         derivative.add_(pushed.mul_(weights))
         total = (pull + push) * both
-        over = both.sum().clamp(min=1)
+        anchors = both.sum().clamp(min=1)
         self.stats = {"anchor_share": both.sum() / max(len(labels), 1)}
-        value = (torch.nn.functional.softplus(total, threshold=80) * both).sum() / over
-        return geometry.finish(value, derivative.mul_(torch.sigmoid(total) * both), over=over)
+        value = (torch.nn.functional.softplus(total, threshold=80) * both).sum() / anchors
+        return geometry.finish(value, derivative.mul_(torch.sigmoid(total) * both), divisor=anchors)
 
 
 NONE = 1e30  # represents the infinite distance of a negative that is not given
@@ -278,8 +277,7 @@ class LiftedStructure(PairLoss):
 
     Search space: from a fifth to twice Song et al.'s margin of 1; distances of unit vectors are at most 2.
 
-    Each positive pair against all negatives of both its ends. `margin`: added to each negative's similarity -d, in
-    distance. `normalize`: L2-normalise the embeddings.
+    `margin`: added to each negative's similarity -d, in distance. `normalize`: L2-normalise the embeddings.
     """
 
     version: ClassVar[int] = 1
@@ -298,7 +296,7 @@ class LiftedStructure(PairLoss):
         lifted, pull_back = self._lifted(geometry.matrix, negatives)
         total, slope, active = HalfSquare(lifted).weighted(positives)
         self.stats = {"active_share": active / count}
-        return geometry.finish(total / count, pull_back(slope), over=count)
+        return geometry.finish(total / count, pull_back(slope), divisor=count)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's 1/2 [J]_+^2 and whether it is a positive pair, (N^2,) both; differentiable by autograd."""

@@ -23,10 +23,9 @@ class Softmax(SampleLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     temperature : divides the logits; > 0.
     normalized : class weights on the unit sphere, without bias.
-    normalize : L2-normalise the embeddings.
+    num_classes, embedding_size, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -57,22 +56,17 @@ class GeneralizedSoftmax(SampleLoss):
         mean over the batch of (1 - p_y^q) / q,    p = softmax(cos(x, w) / temperature)
 
     Against wrong labels: a sample weighs p_y^q times as much as in the cross-entropy, to which the loss tends for q
-    to 0. q = 1 is the mean absolute error, which is the most robust and learns slowest. The truncated form is left
-    out.
-
-    Deviation: the paper's classifier has weights of any length and a bias; here they are of unit length, as in
-    `softmax`.
+    to 0. q = 1 is the mean absolute error, which is the most robust and learns slowest. Deviations: the truncated form
+    is left out, and class weights are of unit length without a bias, as in `softmax`.
 
     Search space: q from the cross-entropy to the mean absolute error, around the paper's 0.7. The temperature is
     that of `softmax`, the weights' rate that of `proxy_nca`.
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     q : 0 to 1, without 0.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : L2-normalise the embeddings.
+    num_classes, embedding_size, sampled, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -109,22 +103,18 @@ class BootstrapSoftmax(SampleLoss):
         mean over the batch of -sum_c (beta y_c + (1 - beta) z_c) log p_c,    p = softmax(cos(x, w) / temperature)
 
     Against wrong labels: the target is in part the prediction. `soft` (eq. 6): z = p, with its gradient, which makes
-    predictions certain (entropy regularisation). `hard` (eq. 7): z is 1 for the most probable class.
-
-    Deviation: the paper's classifier has weights of any length and a bias; here they are of unit length, as in
-    `softmax`.
+    predictions certain (entropy regularisation). `hard` (eq. 7): z is 1 for the most probable class. Deviation: class
+    weights are of unit length without a bias, as in `softmax`.
 
     Search space: beta from half to nearly the cross-entropy, around the paper's 0.95 (soft) and 0.8 (hard). The
     temperature is that of `softmax`, the weights' rate that of `proxy_nca`.
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     beta : weight of the labels; 0 to 1.
     form : `hard` or `soft`.
     temperature : divides the cosines; > 0.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : L2-normalise the embeddings.
+    num_classes, embedding_size, sampled, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -153,5 +143,5 @@ class BootstrapSoftmax(SampleLoss):
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
         """similarities (N, C), labels int64 (N,) -> (N,)."""
         logs = torch.log_softmax(similarities / self.temperature, 1)
-        own = (logs.exp() * logs).sum(1) if self.form == "soft" else logs.amax(1)
-        return -self.beta * logs.gather(1, labels[:, None])[:, 0] - (1 - self.beta) * own
+        predicted = (logs.exp() * logs).sum(1) if self.form == "soft" else logs.amax(1)
+        return -self.beta * logs.gather(1, labels[:, None])[:, 0] - (1 - self.beta) * predicted

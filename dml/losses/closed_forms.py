@@ -13,9 +13,9 @@ from dml.types import Space
 class _Untrained(nn.Module):
     """Asks a trial for a head in closed form: it is fitted to the features of the training images once, and nothing is
     trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
+    `dml.training.closed_form` has the equations; its shrinkage is chosen on held-out training classes.
     """
 
-    version: ClassVar[int] = 1
     closed_form: ClassVar[str]
     uses_tuples: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
@@ -30,18 +30,14 @@ class _Untrained(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """Raises a ValueError: there is nothing to train."""
-        name = self.closed_form
-        room = "free" if name == "free" else "closed_form"
         raise ValueError(
-            f"{type(self).__name__} is fitted in closed form and has no value to train with: name {name!r} among the "
-            f"losses of a study, or fit it to all features at once (dml.training.{room})"
+            f"{type(self).__name__} is fitted in closed form and has no value to train with: name {self.closed_form!r} "
+            "among the losses of a study, or fit it to all features at once (dml.training.closed_form and free)"
         )
 
 
 class Whitening(_Untrained):
     """Whitening of the features by their covariance within the observed classes: a baseline in closed form, not a loss.
-
-    `dml.training.closed_form` has the equations. The shrinkage is chosen on held-out training classes.
 
     N. Shental et al., Adjustment Learning and Relevant Component Analysis, ECCV 2002.
     """
@@ -53,8 +49,6 @@ class Whitening(_Untrained):
 class Components(_Untrained):
     """The first principal components of the features: a baseline in closed form, not a loss. Labels are not used.
 
-    `dml.training.closed_form` has the equations.
-
     K. Pearson, On lines and planes of closest fit to systems of points in space, Philosophical Magazine 2 (1901).
     """
 
@@ -64,8 +58,6 @@ class Components(_Untrained):
 
 class Lda(_Untrained):
     """Linear discriminant analysis of the features, by the observed classes: a baseline in closed form, not a loss.
-
-    `dml.training.closed_form` has the equations. The shrinkage is chosen on held-out training classes.
 
     R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7 (1936).
     """

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, pair_weights
 from dml.losses._geometry import Geometry, dot
-from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, mean_over_pairs
+from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, pair_mean
 from dml.settings import check_above, check_choice, check_count
 from dml.types import Choice, LogUniform, Space, Uniform
 
@@ -55,7 +55,7 @@ class Contrastive(PairLoss):
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
         compared = self.compare(embeddings, labels, tuples, self._measure, pair_weights)
-        value, active = mean_over_pairs(self._costs, *compared, self.reduction)
+        value, active = pair_mean(self._costs, *compared, self.reduction)
         self.stats = {"active_share": active}
         return value
 
@@ -96,7 +96,7 @@ class Margin(PairLoss):
 
     version: ClassVar[int] = 1
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
-    own_rate: ClassVar[Space] = LogUniform(1e-4, 1e-1)
+    parameter_rate: ClassVar[Space] = LogUniform(1e-4, 1e-1)
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Margin(PairLoss):
         labels = checked_labels(embeddings, labels)
         compared = self.compare(embeddings, labels, tuples, "euclidean", pair_weights)
         beta = self._beta_of(labels, compared[0])
-        value, active = mean_over_pairs(self._costs, *compared, self.reduction, beta)
+        value, active = pair_mean(self._costs, *compared, self.reduction, beta)
         self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
         return value
 
@@ -222,8 +222,6 @@ class Histogram(PairLoss):
     pytorch-metric-learning.
 
     Search space: the poster reports that the number of nodes hardly matters; one doubling up and two down from its 201.
-
-    The overlap of the histograms of positive and negative similarities.
 
     Parameters
     ----------

@@ -18,9 +18,13 @@ from dml.types import LogUniform, Space, Uniform
 class ProxyLoss(nn.Module):
     """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D).
 
-    `sampled` is the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
-    from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
-    Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
+    Parameters
+    ----------
+    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
+    normalize : L2-normalise the embeddings.
+    sampled : the share of the classes that a step compares with, in (0, 1]: those of the batch, and others at random
+        from torch's global state, which a trial seeds (An et al. 2022, Killing two birds with one stone: partial FC).
+        Products, and what the backward pass keeps, are of these; the gradient of the centres has all rows.
     """
 
     uses_tuples: ClassVar[bool] = False
@@ -29,7 +33,7 @@ class ProxyLoss(nn.Module):
     mining: ClassVar[Mapping[str, Any]] = {}
     exact: ClassVar[bool] = False  # without normalisation all is in float64
     normalized: bool = True  # of the centres
-    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
+    parameter_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(self, num_classes: int, embedding_size: int, normalize: bool, centers: int = 1, sampled: float = 1.0):
         super().__init__()
@@ -47,10 +51,7 @@ class ProxyLoss(nn.Module):
         nn.init.normal_(self.proxies, std=self.proxies.shape[-1] ** -0.5, generator=generator)
 
     def similarities(self, embeddings: Tensor, labels: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
-        """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
-
-        With `sampled`, C is the number of sampled classes, and labels are among these.
-        """
+        """Each embedding times each (sampled) centre of unit length, (N, C) or (N, C, centers), and labels of these."""
         labels = checked_labels(embeddings, labels)
         check_size(embeddings, self.proxies.shape[-1])
         check_classes(labels, len(self.proxies))
@@ -102,10 +103,8 @@ class ProxyNca(SampleLoss):
 
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1. With one class the loss is 0.
-    embedding_size : D.
     scale : s, the radius of the sphere; > 0.
-    normalize : L2-normalise the embeddings (proxies always are).
+    num_classes, embedding_size, normalize : see `ProxyLoss`. With one class the loss is 0.
     """
 
     version: ClassVar[int] = 1
@@ -125,12 +124,12 @@ class ProxyNca(SampleLoss):
         p = unit(self.proxies.to(x.dtype))
         length = x.square().sum(1, keepdim=True) if self.normalize else 0  # cancels, but not in float32 if it is large
         squared = self.scale**2 * (length + 1 - 2 * products(x, p))  # less scale^2 |x|^2 without normalisation
-        own = squared.gather(1, labels[:, None])
+        to_class = squared.gather(1, labels[:, None])[:, 0]
         if self.proxies.shape[0] == 1:
-            losses = 0 * own[:, 0]
+            losses = 0 * to_class
         else:
             others = (-squared).scatter(1, labels[:, None], float("-inf"))
-            losses = own[:, 0] + torch.logsumexp(others, 1)
+            losses = to_class + torch.logsumexp(others, 1)
         return losses, torch.ones_like(losses)
 
 
@@ -147,11 +146,9 @@ class ProxyAnchor(ProxyLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     alpha : sharpness; > 0.
     margin : delta; >= 0.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : L2-normalise the embeddings (proxies always are).
+    num_classes, embedding_size, sampled, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -173,12 +170,12 @@ class ProxyAnchor(ProxyLoss):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = self.similarities(embeddings, labels, self.normalize)
-        count = found.shape[1]
-        own = labels[:, None] == torch.arange(count, device=labels.device)
-        away = torch.where(own, float("-inf"), self.alpha * (found + self.margin))
-        near = torch.where(own, -self.alpha * (found - self.margin), float("-inf"))
-        present = own.any(0).sum().clamp(min=1)
+        cosines, labels = self.similarities(embeddings, labels, self.normalize)
+        count = cosines.shape[1]
+        positive = labels[:, None] == torch.arange(count, device=labels.device)
+        away = torch.where(positive, float("-inf"), self.alpha * (cosines + self.margin))
+        near = torch.where(positive, -self.alpha * (cosines - self.margin), float("-inf"))
+        present = positive.any(0).sum().clamp(min=1)
         return _soft_count(near).sum() / present + _soft_count(away).sum() / count
 
 
@@ -202,13 +199,12 @@ class SoftTriple(ProxyLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     centers : K, per class.
     scale : lambda; > 0.
     gamma : temperature of the choice of a centre; > 0.
     margin : delta; >= 0.
     merging : tau, the weight of the distances between a class's centres; >= 0.
-    normalize : L2-normalise the embeddings (centres always are).
+    num_classes, embedding_size, normalize : see `ProxyLoss`.
     """
 
     version: ClassVar[int] = 1
@@ -238,14 +234,13 @@ class SoftTriple(ProxyLoss):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        found, labels = self.similarities(embeddings, labels, self.normalize)
+        logits, labels = self.similarities(embeddings, labels, self.normalize)
         if not len(labels):
-            return found.sum()
-        logits = found
+            return logits.sum()
         if self.centers > 1:
             # A softmax by hand: of short rows it is the faster.
-            shares = ((found - found.detach().amax(2, keepdim=True)) / self.gamma).exp()
-            logits = (shares * found).sum(2) / shares.sum(2)
+            shares = ((logits - logits.detach().amax(2, keepdim=True)) / self.gamma).exp()
+            logits = (shares * logits).sum(2) / shares.sum(2)
         margins = torch.zeros_like(logits).scatter_(1, labels[:, None], self.margin)
         loss = torch.nn.functional.cross_entropy(self.scale * (logits - margins), labels)
         return loss + self.merging * self._spread().to(loss.dtype) if self.merging and self.centers > 1 else loss
@@ -267,8 +262,6 @@ class Arcface(SampleLoss):
     ArcFace, eq. 2), so that wrong labels can gather at a centre of their own. ArcFace is m1 = 1, m3 = 0; CosFace (Wang
     et al. 2018) is m1 = 1, m2 = 0; SphereFace's margin (Liu et al. 2017) is m1.
 
-    Angles have no length, so `normalize: false` changes nothing.
-
     Deviation: where m1 t + m2 passes pi, the logit goes on as -2 - cos(m1 t + m2) (SphereFace, sec. 3.2), which has no
     jump and still falls; ArcFace's code takes cos t - m2 sin m2 there.
 
@@ -277,14 +270,13 @@ class Arcface(SampleLoss):
 
     Parameters
     ----------
-    num_classes, embedding_size : C, labels are 0 .. C - 1; D.
     margin : m2, added to the angle of the right class, in radians; 0 to pi / 2.
     cosine_margin : m3, taken from its cosine: CosFace's; >= 0.
     factor : m1, by which its angle is multiplied: SphereFace's; >= 1.
     scale : s; > 0.
     centers : per class.
-    sampled : the share of the classes that a step compares with (`ProxyLoss`).
-    normalize : has no effect.
+    num_classes, embedding_size, sampled : see `ProxyLoss`.
+    normalize : has no effect, since angles have no length.
     """
 
     version: ClassVar[int] = 1
@@ -312,8 +304,8 @@ class Arcface(SampleLoss):
     def each(self, similarities: Tensor, labels: Tensor) -> Tensor:
         """Cosines (N, C) or (N, C, centers), labels int64 (N,) -> (N,)."""
         cosines = similarities.amax(2) if self.centers > 1 else similarities
-        own = cosines.gather(1, labels[:, None])
-        logits = self.scale * cosines.scatter(1, labels[:, None], self._with_margin(own))
+        with_margin = self._with_margin(cosines.gather(1, labels[:, None]))
+        logits = self.scale * cosines.scatter(1, labels[:, None], with_margin)
         return torch.nn.functional.cross_entropy(logits, labels, reduction="none")
 
     def _with_margin(self, cosines: Tensor) -> Tensor:

@@ -97,10 +97,10 @@ def _counted(
     bucket = torch.searchsorted(thresholds, squared.contiguous(), right=True)
     place = (of_row[:, None] * (count + 1) + bucket).flatten()
     number = torch.bincount(place, other.flatten(), classes * (count + 1)).view(classes, count + 1).cumsum(1)
-    own = (of_row[a], torch.arange(count, device=a.device))
-    below = number.sum(0)[:count] - 2 * number[own]
+    of_class = (of_row[a], torch.arange(count, device=a.device))
+    below = number.sum(0)[:count] - 2 * number[of_class]
     later = squared.new_zeros(classes, count + 1)
-    later[own] = 1
+    later[of_class] = 1
     later = later.flip(1).cumsum(1).flip(1).flatten()[place].view_as(squared)  # thresholds of k's class above D_kl
     # `finish` adds the transpose, so twice the thresholds of k's class replace those of k's and of l's.
     gradient = later.mul_(2).add_(bucket).sub_(count).mul_(other)
@@ -120,9 +120,9 @@ def _sorted(
     # The same order, by the class of the row: the index of a class is its first place among the sorted labels.
     of_row = torch.searchsorted(labels.sort().values, labels)[:, None].expand(n, n).flatten()
     by_class = order[of_row[order].argsort(stable=True)]
-    below_own, above_own = _running(by_class, positives, other, of_row)
-    below = (below_all - 2 * below_own).mul_(positives)
-    above = (above_all - above_own - above_own.T).mul_(other)
+    below_in_class, above_in_class = _running(by_class, positives, other, of_row)
+    below = (below_all - 2 * below_in_class).mul_(positives)
+    above = (above_all - above_in_class - above_in_class.T).mul_(other)
     return below, below - above
 
 

@@ -29,15 +29,14 @@ class ListLoss(PairLoss):
         geometry, positives, negatives = self.compare(x if self.normalize else x.double(), labels, tuples)
         value, derivative, lists = self._one_minus(geometry.matrix, positives, negatives)
         self.stats = {"anchor_share": lists / max(len(labels), 1)}
-        over = lists.clamp(min=1)
-        return geometry.finish(value / over, derivative, over=over * self.temperature).to(x.dtype)
+        anchors = lists.clamp(min=1)
+        return geometry.finish(value / anchors, derivative, divisor=anchors * self.temperature).to(x.dtype)
 
     @abstractmethod
     def gain(self, right: Tensor, rank: Tensor, count: Tensor) -> tuple[Tensor, Tensor | float, Tensor]:
         """What positives add to the score, and its derivatives with respect to both ranks; (B, 1) each.
 
-        `right`, `rank`: smooth ranks among the positives and among all, (B, 1). count : of the anchor's positives, (B,
-        1).
+        `right`, `rank`: smooth ranks among the positives and among all. `count`: of the anchor's positives.
         """
 
     def _one_minus(self, similarities: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

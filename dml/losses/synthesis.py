@@ -1,4 +1,4 @@
-"""The hardest negatives between pairs of positives: d_ijkl for pairs (i, j) and (k, l) of different classes.
+"""The hardest negatives between pairs of positives: d_ijkl for (i, j) and (k, l) of two classes; and LoOp's hinges.
 
 - `loop`: the least distance between the geodesics i -> j and k -> l (Vasudeva et al., ICCV 2021, sections 3.1-3.3).
 - `loop_linear`: the least distance between segments, for embeddings that are not normalised (section 4.2).
@@ -12,17 +12,20 @@ O(N^2), times `(points + 2)^2 / 4` for embedding expansion.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from dml.losses import geodesic
-from dml.losses._forms import safe_root, unit, unless_finite
+from dml.losses._forms import Form, checked_labels, positions, safe_root, unit, unless_finite
 from dml.losses._geometry import near_limit, squared_between, squared_distances
+from dml.losses._pairs import PairLoss
 from dml.losses.geodesic import distance
-from dml.settings import check_choice, check_count
+from dml.settings import check_at_least, check_choice, check_count
 from dml.tensors import may_look
+from dml.types import Space, Uniform
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -72,15 +75,10 @@ def positive_pairs(labels: Tensor) -> PositivePairs:
 
 
 def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True) -> Hardest:
-    """The distances d_ij and d_ijkl of a batch.
+    """The distances d_ij and d_ijkl of a batch: embeddings (N, D) as `_forms.positions` gives them, labels int64 (N,).
 
-    Parameters
-    ----------
-    embeddings : (N, D) float32 or float64, as `_rows.positions` gives them: unit vectors if `normalize`.
-    labels : int64 (N,).
-    synthesis : `loop`, `loop_linear` or `embedding_expansion`.
-    points : number of points that embedding expansion interpolates between the two samples of a pair.
-    normalize : whether interpolated points are projected onto the unit sphere.
+    `points`: number of points that embedding expansion interpolates between the two samples of a pair. `normalize`:
+    embeddings are unit vectors, and interpolated points are projected onto the unit sphere.
     """
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)
@@ -190,3 +188,81 @@ def mean_hinge(x: Tensor, positive: Tensor, near: NearestPairs, margin: float) -
     losses = torch.relu(positive + margin - near.distance) * near.exists
     count = near.exists.sum().clamp(min=1)
     return losses.sum() / count + unless_finite(x), (losses.detach() > 0).sum() / count
+
+
+class Hinge(PairLoss):
+    """[d + margin - the distance to the nearest negative]_+, a mean over the positive pairs (i, j) of a batch.
+
+    It chooses its own tuples; those of a miner are ignored. Deviation from Vasudeva et al., "LoOp: looking for optimal
+    hard negative embeddings for deep metric learning", ICCV 2021: the sum is divided by the number of positive pairs;
+    the paper calls its |P| "the set of classes in the batch". `synthesis.py` defines the pairs and d_ijkl.
+
+    `margin`: added to the distance of the positive; >= 0. `synthesis`: `none`, `loop`, `loop_linear` or
+    `embedding_expansion`. `points`: number of points that embedding expansion interpolates within a pair. `normalize`:
+    L2-normalise the embeddings; `loop` requires it.
+    """
+
+    uses_tuples: bool = False
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.8)}
+
+    def __init__(self, margin: float = 0.2, synthesis: str = "none", points: int = 2, normalize: bool = True):
+        super().__init__(normalize, left_out="removed")
+        check_at_least("margin", margin, 0)
+        check(synthesis, points, normalize)
+        self.margin, self.synthesis, self.points = margin, synthesis, points
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> scalar; 0 if no pair has a negative."""
+        labels = checked_labels(embeddings, labels)
+        x = positions(embeddings, self.normalize)
+        near = nearest(x, labels, self.synthesis, self.points, self.normalize)
+        value, active = mean_hinge(x, self.positive(x, labels, near), near, self.margin)
+        self.stats = {"active_share": active}
+        return value
+
+    @abstractmethod
+    def positive(self, x: Tensor, labels: Tensor, near: NearestPairs) -> Tensor:
+        """The distance (P,) of each pair's positive; x (N, D) as `positions` gives it, labels int64 (N,)."""
+
+
+class LiftedHinge(Hinge):
+    """Lifted structure in the hinge form of the LoOp paper (section 3.3.3).
+
+        none:       [d_ij + margin - min(min_k d_ik, min_l d_jl)]_+       k, l: samples of other classes
+        synthesis:  [d_ij + margin - min_kl d_ijkl]_+                     (k, l): positive pairs of other classes
+
+    Song et al.'s loss with its smooth maximum is `lifted_structure`. Parameters: see `Hinge`.
+
+    Search space: margins of the triplet loss and beyond, as the hardest negative is nearer. No published search.
+    """
+
+    version: ClassVar[int] = 1
+
+    def positive(self, x: Tensor, labels: Tensor, near: NearestPairs) -> Tensor:
+        """d_ij."""
+        return near.positive
+
+
+class HphnTriplet(Hinge):
+    """Triplet loss with the hardest positive and the hardest negative of the LoOp paper (section 3.3.2).
+
+        none:       [max(max_k d_ik, max_l d_jl) + margin - min(min_k d_ik, min_l d_jl)]_+
+        synthesis:  [max(max_k d_ik, max_l d_jl) + margin - min_kl d_ijkl]_+
+
+    Under max, k and l are of the pair's class; under min, of other classes, and (k, l) is a positive pair. With two
+    samples a class it equals `lifted_hinge`. Parameters: see `Hinge`.
+
+    Search space: as of `lifted_hinge`.
+    """
+
+    version: ClassVar[int] = 1
+
+    def positive(self, x: Tensor, labels: Tensor, near: NearestPairs) -> Tensor:
+        """The larger of the distances of a pair's two samples to their farthest samples of the class."""
+        if not len(near.pairs.valid):
+            return near.positive
+        other = labels[:, None] != labels
+        value, place = without(squared_distances(x, self.normalize), other, sign=-1).max(1)
+        first, second = near.pairs.first, near.pairs.second
+        end = torch.where(value[first] >= value[second], first, second)
+        return between(x, end, place[end])

@@ -1,13 +1,12 @@
 """Triplet loss [D_ap - D_an + margin]_+ (Schroff, Kalenichenko, Philbin 2015, FaceNet, eq. 2).
 
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
-proofs use D_an, as here. Without tuples the loss is over
-all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
+proofs use D_an, as here. Without tuples the loss is over all triplets of the batch, in O(N^2 log N) (`_triplets.py`).
 
 With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, and all those of the
 batch count: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15). `synthesis.py` defines the pairs and D_ijkl.
-Tuples then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction`
-decides; `mean` differs from the paper by a constant factor if classes are of equal size.
+Tuples then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction` decides; `mean`
+differs from the paper by a constant factor if classes are of equal size.
 
 Search space: margins from a quarter of FaceNet's 0.2, which Revisiting DML (Roth et al. 2020) takes too, to half of
 the upper end of the [0, 1] that users of powerful-benchmarker search (Musgrave et al. 2020).
@@ -99,9 +98,9 @@ class Triplet(PairLoss):
             distances = geometry.matrix
             value, active, gradient = all_triplets(distances, positives, negatives, self.margin)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
-        over = divisor(self.reduction, total, active)
+        divided_by = divisor(self.reduction, total, active)
         self.stats = {"active_share": active / total.clamp(min=1)}
-        return geometry.finish((value / over).to(distances.dtype), gradient, over=over)
+        return geometry.finish((value / divided_by).to(distances.dtype), gradient, divisor=divided_by)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each triple's loss and weight (0 for padding), (T,) both; differentiable by autograd.
@@ -122,8 +121,7 @@ class Triplet(PairLoss):
         """The loss of each pair with each other pair, and whether they are of two classes: (P, P) both."""
         with torch.autocast(embeddings.device.type, enabled=False):
             x = positions(embeddings, self.normalize)
-            found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
-        positive, negative = found.positive, found.negative
+            _, positive, negative, mask = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         if self.distance == "squared":
             positive, negative = positive.square(), negative.square()
-        return torch.relu(positive[:, None] - negative + self.margin), found.mask.to(x.dtype)
+        return torch.relu(positive[:, None] - negative + self.margin), mask.to(x.dtype)

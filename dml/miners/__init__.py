@@ -48,9 +48,6 @@ class ForeignMiner:
         self.takes_truth = bool(getattr(miner, "takes_truth", False))
         self.stats: Mapping[str, Tensor] = {}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.miner!r})"
-
     @torch.no_grad()
     def __call__(
         self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None, truth: Tensor | None = None
@@ -65,16 +62,15 @@ class ForeignMiner:
         x = x if x.dtype == torch.float64 else x.float()
         given = (x, labels) if truth is None else (x, labels, truth)
         with torch.autocast(x.device.type, enabled=False):
-            found = self.miner(*given) if generator is None else self._seeded(given, generator)
-        if not isinstance(found, tuple | list) or len(found) not in (3, 4):
-            kind = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
+            tuples = self.miner(*given) if generator is None else self._seeded(given, generator)
+        if not isinstance(tuples, tuple | list) or len(tuples) not in (3, 4):
+            kind = f"{len(tuples)}" if isinstance(tuples, tuple | list) else type(tuples).__name__
             raise ValueError(f"{type(self.miner).__name__}: expected 3 or 4 tensors of indices, got {kind}")
-        lists = [found] if len(found) == 3 else [found[:2], found[2:]]
-        used = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
-        for listed in lists:
-            used[checked_rows(len(x), used.device, *listed)[0]] = True
-        self.stats = {"tuples": torch.tensor(max(len(column) for column in found)), "dropped_anchors": (~used).sum()}
-        return Tuples(*found) if len(found) == 3 else tuple(found)
+        used = torch.zeros(len(x), dtype=torch.bool, device=tuples[0].device)
+        for lists in [tuples] if len(tuples) == 3 else [tuples[:2], tuples[2:]]:
+            used[checked_rows(len(x), used.device, *lists)[0]] = True
+        self.stats = {"tuples": torch.tensor(max(map(len, tuples))), "dropped_anchors": (~used).sum()}
+        return Tuples(*tuples) if len(tuples) == 3 else tuple(tuples)
 
     def _seeded(self, given: tuple[Tensor, ...], generator: torch.Generator) -> Any:
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
@@ -101,9 +97,7 @@ def build(name: str | None = None, /, **settings: Any) -> Miner:
     others : those of `PolicyMiner` (`normalize`, `distance`, `padded`, `max_per_class`) and of the policies (`margin`,
         `epsilon`, ...). A setting that only other policies take has no effect: a study has one set for all its pairs.
 
-    Raises
-    ------
-    ValueError : an unknown policy, setting or value; the message lists the choices.
+    Raises ValueError: an unknown policy, setting or value; the message lists the choices.
     """
     if name is not None:
         if not discovery.is_foreign(name):
@@ -116,24 +110,22 @@ def build(name: str | None = None, /, **settings: Any) -> Miner:
             choices = ", ".join(discovery.names(POLICIES[axis]))
             raise ValueError(f"miners: expected the name of a policy for {axis!r}, got {policy!r}. Choices: {choices}")
     parts = {axis: discovery.find(POLICIES[axis], policy) for axis, policy in chosen.items()}
-    known = known_settings(**{axis: [policy] for axis, policy in chosen.items()})
-    for key in settings:
-        if key not in known:
-            raise ValueError(f"miners: unknown setting {key!r}{discovery.suggestion(key, sorted(known))}")
+    accepted = accepted_settings(**{axis: [policy] for axis, policy in chosen.items()})
+    for key in settings.keys() - accepted:
+        raise ValueError(f"miners: unknown setting {key!r}{discovery.suggestion(key, sorted(accepted))}")
     policies = {axis: part(**discovery.accepted(part, settings)) for axis, part in parts.items()}
     return PolicyMiner(**policies, **discovery.accepted(PolicyMiner, settings))
 
 
-def known_settings(positives: Iterable[str] = (), negatives: Iterable[str] = ()) -> set[str]:
+def accepted_settings(positives: Iterable[str] = (), negatives: Iterable[str] = ()) -> set[str]:
     """The settings that a study may give its miners: those of `PolicyMiner` and of every policy of `dml`.
 
     `positives`, `negatives`: policies of the study; those of other packages add their settings.
     """
-    known = set(_defaults_of_miner())
-    for package, given in zip(POLICIES.values(), (positives, negatives), strict=True):
-        for policy in {*discovery.names(package), *given}:
-            known |= set(discovery.settings_of(discovery.find(package, policy)))
-    return known
+    policies = [(package, name) for package in POLICIES.values() for name in discovery.names(package)]
+    policies += [(POLICIES["positives"], name) for name in positives]
+    policies += [(POLICIES["negatives"], name) for name in negatives]
+    return set(_defaults_of_miner()).union(*(discovery.settings_of(discovery.find(*policy)) for policy in policies))
 
 
 def settings_of_pair(positives: str, negatives: str) -> set[str]:
@@ -151,8 +143,8 @@ __all__ = [
     "MinerBatch",
     "PairDistances",
     "PolicyMiner",
+    "accepted_settings",
     "build",
-    "known_settings",
     "negatives",
     "positives",
     "settings_of_pair",

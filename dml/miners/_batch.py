@@ -14,11 +14,6 @@ from dml.tensors import directions
 ROUNDING = 16
 
 
-def move(values: Tensor, device: torch.device) -> Tensor:
-    """Copy to `device`, without blocking the host where the target is a GPU."""
-    return values.to(device, non_blocking=device.type != "cpu")
-
-
 class UniformNumbers:
     """Draws uniform numbers in [0, 1) on the generator's device and copies them to `device` without blocking."""
 
@@ -28,7 +23,8 @@ class UniformNumbers:
     def __call__(self, shape: torch.Size) -> Tensor:
         """float32 numbers of that shape. Without a generator they come from torch's default one for `device`."""
         device = self.device if self.generator is None else self.generator.device
-        return move(torch.rand(shape, generator=self.generator, device=device), self.device)
+        uniform = torch.rand(shape, generator=self.generator, device=device)
+        return uniform.to(self.device, non_blocking=self.device.type != "cpu")
 
 
 def _once(make: Callable[[MinerBatch], Tensor]) -> property:

@@ -36,10 +36,6 @@ class PairDistances:
     """
 
     def __init__(self, bins: int = 100, high: float = 2.0, normalize: bool = True) -> None:
-        if bins < 1:
-            raise ValueError(f"bins: expected a number from 1 up, got {bins!r}")
-        if not high > 0:
-            raise ValueError(f"high: expected a number above 0, got {high!r}")
         self.bins, self.high, self.normalize = bins, high, normalize
         self._drawn = torch.zeros(2 * bins, dtype=torch.float64)  # the bins of negatives, then those of positives
         self._uniform = torch.zeros(2 * bins, dtype=torch.float64)
@@ -53,11 +49,6 @@ class PairDistances:
     def positives(self) -> Counts:
         """Of pairs of one label."""
         return Counts(self._drawn[self.bins :], self._uniform[self.bins :])
-
-    @property
-    def edges(self) -> Tensor:
-        """float64 (bins + 1,): the borders of the bins."""
-        return torch.linspace(0, self.high, self.bins + 1, dtype=torch.float64)
 
     @torch.no_grad()
     def update(

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, UniformNumbers
 from dml.protocols import NegativePolicy, PositivePolicy
-from dml.settings import check_at_least
+from dml.settings import check_at_least, check_choice
 from dml.tensors import check_mask, checked_labels
 from dml.types import Pairs, Tuples
 
@@ -54,17 +54,12 @@ class PolicyMiner:
         padded: bool = False,
         max_per_class: int | None = None,
     ) -> None:
-        if distance not in DISTANCES:
-            raise ValueError(f"distance: unknown value {distance!r}. Choices: {', '.join(DISTANCES)}")
+        check_choice("distance", distance, DISTANCES)
         if max_per_class is not None:
             check_at_least("max_per_class", max_per_class, 1)
         self.positives, self.negatives = positives, negatives
         self.normalize, self.distance, self.padded, self.max_per_class = normalize, distance, padded, max_per_class
         self.stats: Mapping[str, Tensor] = {}
-
-    def __repr__(self) -> str:
-        shown = ("positives", "negatives", "normalize", "distance", "padded", "max_per_class")
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @torch.no_grad()
     def __call__(
@@ -87,16 +82,15 @@ class PolicyMiner:
             the triples are every (a, p, n) with `positives[a, p]` and `negatives[a, n]`. Rows of dropped anchors are
             empty. A loss over pairs uses each pair once, although it is part of many triples.
 
-        Raises
-        ------
-        ValueError : embeddings are not float (N, D), labels not integers (N,), or `kept` not bool (N,).
+        Raises ValueError: embeddings are not float (N, D), labels not integers (N,), or `kept` not bool (N,).
         """
         labels = checked_labels(embeddings, labels)
         if kept is not None:
             check_mask("kept", kept, len(labels))
         with torch.autocast(embeddings.device.type, enabled=False):
             if len(embeddings) == 0:
-                return self._empty(labels)
+                self.stats = dict.fromkeys(("tuples", "dropped_anchors", "cut_positives"), labels.sum())
+                return Tuples(labels, labels, labels)
             batch = MinerBatch(
                 embeddings,
                 labels,
@@ -109,12 +103,11 @@ class PolicyMiner:
             positives = self.positives(batch, draw)
             negatives = self.negatives(batch, positives, draw)
             one_each = negatives.dtype != torch.bool
-            valid = positives >= 0
-            valid = valid & (negatives >= 0 if one_each else negatives.any(dim=1, keepdim=True))
-            triples = valid.sum() if one_each else (valid.sum(1) * negatives.sum(1)).sum()
+            valid = (positives >= 0) & (negatives >= 0 if one_each else negatives.any(dim=1, keepdim=True))
+            dropped = ~valid.any(dim=1)
             self.stats = {
-                "tuples": triples,
-                "dropped_anchors": (~valid.any(dim=1) if kept is None else ~valid.any(dim=1) & kept).sum(),
+                "tuples": valid.sum() if one_each else (valid.sum(1) * negatives.sum(1)).sum(),
+                "dropped_anchors": (dropped if kept is None else dropped & kept).sum(),
                 "cut_positives": (batch.count - 1 - batch.mates.shape[1]).clamp_min(0).sum(),
             }
             if not self.padded:
@@ -131,11 +124,6 @@ class PolicyMiner:
         else:
             largest = int(torch.unique(labels, return_counts=True)[1].max())
         return max(largest - 1, 1)
-
-    def _empty(self, labels: Tensor) -> Tuples | Pairs:
-        zero = labels.sum()
-        self.stats = dict.fromkeys(("tuples", "dropped_anchors", "cut_positives"), zero)
-        return Tuples(labels, labels, labels)
 
 
 def _compact(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
@@ -156,7 +144,7 @@ def _padded(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
 
 def _pairs(positives: Tensor, negatives: Tensor, valid: Tensor) -> Pairs:
     """Dense masks of the pairs. Empty columns are written to the diagonal, which is cleared afterwards."""
-    own = torch.arange(len(valid), device=valid.device)[:, None]
-    columns = torch.where(valid, positives, own)
+    diagonal = torch.arange(len(valid), device=valid.device)[:, None]
+    columns = torch.where(valid, positives, diagonal)
     kept = torch.zeros_like(negatives).scatter_(1, columns, True).fill_diagonal_(False)
     return Pairs(kept, negatives & valid.any(dim=1, keepdim=True))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dml.miners import build
 from dml.miners._batch import UniformNumbers, one_of
-from dml.settings import check_at_least, check_choice
+from dml.settings import check_choice, check_within
 from dml.types import Tuples
 
 WRONG = ("positives", "negatives")
@@ -30,9 +30,7 @@ class WrongPairs:
     share : the probability of a triple to be changed, from 0 to 1.
     positives, negatives, margin : the two policies and their setting, as in `dml.miners.build`.
 
-    Raises
-    ------
-    ValueError : an unknown policy, or a value outside of its range.
+    Raises ValueError: an unknown policy, or a value outside of its range.
     """
 
     version: ClassVar[int] = 1
@@ -47,9 +45,7 @@ class WrongPairs:
         margin: float = 0.2,
     ) -> None:
         check_choice("wrong", wrong, WRONG)
-        check_at_least("share", share, 0)
-        if share > 1:
-            raise ValueError(f"share: expected at most 1, got {share}")
+        check_within("share", share, 0, 1)
         self.wrong, self.share = wrong, share
         self.miner = build(positives=positives, negatives=negatives, margin=margin)
 

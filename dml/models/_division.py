@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml.discovery import suggestion
-from dml.models._layers import Call, blocks, dividing, follow, names_of
+from dml.models._layers import Call, blocks, dividing, follow, listed
 from dml.models._network import SIDE, build_backbone, find
 from dml.models._wrapped import black, inside, without_memory
 from dml.protocols import Backbone
@@ -70,10 +70,11 @@ class FromBlock(nn.Module):
         else:
             raise ValueError(f"the network cannot be divided before {block!r}, since its batches need their images")
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        found = torch.autograd.grad(features.sum(), trained, allow_unused=True) if features.requires_grad else [None]
-        if not any(gradient is not None for gradient in found):
+        depends = features.requires_grad
+        gradients = torch.autograd.grad(features.sum(), trained, allow_unused=True) if depends else [None]
+        if not any(gradient is not None for gradient in gradients):
             raise ValueError(f"no block from {block!r} on has weights to train: expected a lower one, or frozen: true")
-        for parameter, gradient in zip(trained, found, strict=True):
+        for parameter, gradient in zip(trained, gradients, strict=True):
             parameter.requires_grad_(gradient is not None)
 
     def train(self, mode: bool = True) -> Self:
@@ -92,7 +93,7 @@ class FromBlock(nn.Module):
 
 
 class _Reached(Exception):
-    """The block is reached."""
+    """The block is reached; its argument is the block's input."""
 
 
 class BeforeBlock(nn.Module):
@@ -104,18 +105,15 @@ class BeforeBlock(nn.Module):
         self.eval()
 
     def forward(self, images: Tensor) -> Tensor:
-        found: list[Tensor] = []
-
         def stop(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            found.append(inputs[0])
-            raise _Reached
+            raise _Reached(inputs[0])
 
         modules = inside(self.backbone).named_modules()
         hooks = [part.register_forward_pre_hook(stop) for name, part in modules if _within(name, self._block)]
         try:
             self.backbone(images)
-        except _Reached:
-            return found[0]
+        except _Reached as reached:
+            return reached.args[0]
         finally:
             for hook in hooks:
                 hook.remove()
@@ -164,8 +162,8 @@ def _problem(backbone: str, settings: str, block: str) -> str | None:
 
 @cache
 def _has_layer_norm(backbone: str, settings: str) -> bool:
-    layers = without_memory(lambda: list(map(type, _made(backbone, settings).modules())))
-    return any(issubclass(kind, nn.LayerNorm) for kind in layers) and not any(issubclass(k, _BatchNorm) for k in layers)
+    layers = without_memory(lambda: list(_made(backbone, settings).modules()))
+    return any(isinstance(m, nn.LayerNorm) for m in layers) and not any(isinstance(m, _BatchNorm) for m in layers)
 
 
 def _made(backbone: str, settings: str) -> Any:
@@ -183,7 +181,7 @@ def _find(calls: Sequence[Call], ends: set[int], block: str, backbone: Any) -> i
             if number in dividing(calls, ends):
                 return number
             break
-    names = names_of(backbone, calls, ends)
+    names = [call.name for call in listed(backbone, calls, ends)]
     if not names:
         raise ValueError(
             f"the backbone {type(inside(backbone)).__name__} cannot be divided into blocks. Choices: any network that "

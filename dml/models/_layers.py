@@ -46,14 +46,8 @@ class Layers(nn.Module):
     by their mean; and the means of at most three layers below, each the last one of its shape. Where all have one
     shape, as in Vision Transformers, they are those at half and three quarters of the depth.
 
-    Parameters
-    ----------
-    shape : (C, H, W) of the images, which are square.
-
-    Attributes
-    ----------
-    widths : of the parts, by name: `last layer`, `last layer, GeM`, `before conv_head`. Only the first of a network
-        that cannot be divided into blocks.
+    `shape`: (C, H, W) of the images, which are square. `widths` of the parts, by name: `last layer`, `last layer, GeM`,
+    `before conv_head`; only the first of a network that cannot be divided into blocks.
     """
 
     version: ClassVar[int] = 1  # of which layers there are, and their pooling
@@ -63,7 +57,7 @@ class Layers(nn.Module):
     def __init__(self, backbone: Backbone, shape: Sequence[int]):
         super().__init__()
         self.backbone, self.widths = backbone, {LAST: int(backbone.features)}
-        self._found: dict[str, Tensor] = {}
+        self._pooled: dict[str, Tensor] = {}
         for name, module, axes, width in _pooled(backbone, shape):
             self.widths[name] = width
             keep = partial(self._keep, name=name, axes=axes)
@@ -73,20 +67,19 @@ class Layers(nn.Module):
     def _keep(self, module: nn.Module, inputs: tuple[Any, ...], name: str, axes: tuple[int, ...]) -> None:
         given = inputs[0].float()
         mean = given.clamp(min=1e-6).pow(POWER).mean(axes).pow(1 / POWER) if name.endswith("GeM") else given.mean(axes)
-        self._found[name] = mean
+        self._pooled[name] = mean
 
     def forward(self, images: Tensor) -> Tensor:
-        self._found = {}
-        found = {LAST: self.backbone(images), **self._found}
-        self._found = {}
-        return torch.cat([functional.normalize(found[name].float()) for name in self.widths], dim=1)
+        features = {LAST: self.backbone(images), **self._pooled}
+        self._pooled = {}
+        return torch.cat([functional.normalize(features[name].float()) for name in self.widths], dim=1)
 
 
 def _pooled(backbone: Backbone, shape: Sequence[int]) -> list[tuple[str, str, tuple[int, ...], int]]:
     """The layers to pool: (name of the part, module whose input it is, axes of space, width)."""
     calls, ends = follow(backbone, black(backbone, shape))
     maps = []
-    for call in _listed(backbone, calls, ends):
+    for call in listed(backbone, calls, ends):
         assert call.given is not None
         axes = _axes_of_space(call.given.shape)
         if axes and tuple(call.given.shape[1:]) != tuple(shape):
@@ -98,11 +91,11 @@ def _pooled(backbone: Backbone, shape: Sequence[int]) -> list[tuple[str, str, tu
     inner = [group[-1] for group in kinds[:-1]][-INNER:]
     if not inner:
         inner = [maps[len(maps) // 2], maps[3 * len(maps) // 4]] if len(maps) > 4 else []
-    found = [(f"before {name}", name, axes, width) for name, axes, width, _ in inner]
+    below = [(f"before {name}", name, axes, width) for name, axes, width, _ in inner]
     name, axes, width, _ = last
     if width == backbone.features:
-        return [(f"{LAST}, {'GeM' if len(axes) == 2 else 'mean'}", name, axes, width), *found]
-    return [*found, (f"before {name}", name, axes, width)]
+        return [(f"{LAST}, {'GeM' if len(axes) == 2 else 'mean'}", name, axes, width), *below]
+    return [*below, (f"before {name}", name, axes, width)]
 
 
 def _axes_of_space(shape: Sequence[int]) -> tuple[int, ...]:
@@ -119,7 +112,7 @@ def blocks(backbone: Any, shape: Sequence[int]) -> list[str]:
 
     They are the network's own children and elements of `nn.Sequential` or of lists, in which others are not named.
     """
-    return names_of(backbone, *follow(backbone, black(backbone, shape)))
+    return [call.name for call in listed(backbone, *follow(backbone, black(backbone, shape)))]
 
 
 def follow(backbone: Any, image: Tensor) -> tuple[list[Call], set[int]]:
@@ -160,7 +153,7 @@ def follow(backbone: Any, image: Tensor) -> tuple[list[Call], set[int]]:
 
 def _sources(value: Any, copies: Mapping[int, int]) -> set[int]:
     """The numbers of the copied inputs on which a tensor depends, back to the last copy on each way."""
-    found, seen, steps = set(), set(), [value.grad_fn] if isinstance(value, Tensor) else []
+    numbers, seen, steps = set(), set(), [value.grad_fn] if isinstance(value, Tensor) else []
     while steps:
         step = steps.pop()
         if step is None or step in seen:
@@ -168,27 +161,22 @@ def _sources(value: Any, copies: Mapping[int, int]) -> set[int]:
         seen.add(step)
         number = copies.get(id(getattr(step, "variable", None)))
         if number is not None:
-            found.add(number)
+            numbers.add(number)
         steps += [earlier for earlier, _ in step.next_functions]
-    return found
+    return numbers
 
 
 def dividing(calls: Sequence[Call], ends: set[int]) -> list[int]:
     """The calls whose input is all that later calls, and the result, know of the image."""
-    often, found, earliest = Counter(call.module for call in calls), [], min(ends, default=IMAGE)
+    often, numbers, earliest = Counter(call.module for call in calls), [], min(ends, default=IMAGE)
     for number in reversed(range(len(calls))):
         if calls[number].given is not None and often[calls[number].module] == 1 and earliest >= number:
-            found.append(number)
+            numbers.append(number)
         earliest = min([earliest, *calls[number].sources])
-    return found[::-1]
+    return numbers[::-1]
 
 
-def names_of(backbone: Any, calls: Sequence[Call], ends: set[int]) -> list[str]:
-    """The names of the calls that `_listed` gives."""
-    return [call.name for call in _listed(backbone, calls, ends)]
-
-
-def _listed(backbone: Any, calls: Sequence[Call], ends: set[int]) -> list[Call]:
+def listed(backbone: Any, calls: Sequence[Call], ends: set[int]) -> list[Call]:
     """The dividing calls of the network's own children and of elements of containers."""
     modules = dict(inside(backbone).named_modules())
 

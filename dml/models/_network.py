@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dml import discovery
-from dml.discovery import suggestion
 from dml.models._layers import Layers
 from dml.models._weights import resolve
 from dml.models._wrapped import Untrained, freeze_batch_norm, width_of
 from dml.models.small import Identity
 from dml.protocols import Backbone, Composite
+from dml.settings import check_choice
 from dml.types import Resize
 
 
@@ -31,21 +31,15 @@ BATCH_NORMS = ("live", "frozen")
 class EmbeddingNetwork(nn.Module):
     """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses normalise them.
 
-    Parameters
-    ----------
-    embedding_size : D of the head, a linear layer.
-    head_normalize : divide each row of features by its length before the head.
-    batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
+    `embedding_size`: D of the head, a linear layer. `head_normalize`: divide each row of features by its length before
+    the head. `batch_norm`: `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
 
-    Raises
-    ------
-    ValueError : an unknown batch norm; the message lists the choices.
+    Raises ValueError: an unknown batch norm; the message lists the choices.
     """
 
     def __init__(self, backbone: Backbone, embedding_size: int, head_normalize: bool = False, batch_norm: str = "live"):
         super().__init__()
-        if batch_norm not in BATCH_NORMS:
-            raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
+        check_choice("batch_norm", batch_norm, BATCH_NORMS)
         self.backbone = backbone
         self.head = (NormalizedLinear if head_normalize else nn.Linear)(backbone.features, embedding_size)
         self.embedding_size = embedding_size
@@ -70,19 +64,19 @@ def find(name: str) -> type[Backbone]:
 
     Members that a foreign class lacks say: no pretrained weights, any number of channels. Raises ValueError.
     """
-    found = discovery.find("dml.models", name)
-    if discovery.is_foreign(name) and not issubclass(found, Untrained):
-        found = type(found.__name__, (found, Untrained), {"__module__": found.__module__, "__doc__": found.__doc__})
-    return cast(type[Backbone], found)
+    part = discovery.find("dml.models", name)
+    if discovery.is_foreign(name) and not issubclass(part, Untrained):
+        part = type(part.__name__, (part, Untrained), {"__module__": part.__module__, "__doc__": part.__doc__})
+    return cast(type[Backbone], part)
 
 
 def components_of(backbone: str, settings: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """A backbone and those that it runs, as (name, settings)."""
-    part, found = find(backbone), [(backbone, settings)]
+    part, components = find(backbone), [(backbone, settings)]
     if issubclass(part, Composite):
-        for _, name, own in part.components(settings).values():
-            found += components_of(name, own)
-    return found
+        for _, name, inner in part.components(settings).values():
+            components += components_of(name, inner)
+    return components
 
 
 def each_inside(
@@ -91,15 +85,15 @@ def each_inside(
     """The settings of a backbone, in which those of the backbones that it runs are changed."""
     if not issubclass(part, Composite):
         return dict(settings)
-    inside = [{"name": name, "settings": change(name, own)} for _, name, own in part.components(settings).values()]
+    inside = [{"name": n, "settings": change(n, each)} for _, n, each in part.components(settings).values()]
     return {**settings, "backbones": inside}
 
 
 def check_settings(backbone: str, settings: Mapping[str, Any]) -> None:
     """Raise a ValueError for a setting that a backbone, or one that it runs, does not take."""
-    for name, own in components_of(backbone, settings):
-        discovery.check_settings(find(name), own, f"backbone {name!r}")
-        discovery.check_types(find(name), own, f"backbone {name!r}")
+    for name, given in components_of(backbone, settings):
+        discovery.check_settings(find(name), given, f"backbone {name!r}")
+        discovery.check_types(find(name), given, f"backbone {name!r}")
 
 
 def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
@@ -112,18 +106,17 @@ def pixels_of(networks: Sequence[tuple[str, Mapping[str, Any]]]) -> Resize:
 
     Raises ValueError: their weights were trained for different pixels, or for no particular ones.
     """
-    found: dict[Resize, str] = {}
+    labels: dict[Resize, str] = {}
     for name, settings in networks:
         label = f"backbone {name!r}" + (f" ({settings['name']})" if "name" in settings else "")
         find(name).check_installed(find(name).without_weights(settings))
-        own = find(name).pixels(**settings)
-        if own is None:
+        if (pixels := find(name).pixels(**settings)) is None:
             raise ValueError(f"{label} has random weights, or weights that were not trained on squares of one size")
-        found.setdefault(own, label)
-    if len({(own.side, own.interpolation) for own in found}) > 1:
-        each = ", ".join(f"{label} for {own.side} ({own.interpolation})" for own, label in found.items())
+        labels.setdefault(pixels, label)
+    if len({(pixels.side, pixels.interpolation) for pixels in labels}) > 1:
+        each = ", ".join(f"{label} for {pixels.side} ({pixels.interpolation})" for pixels, label in labels.items())
         raise ValueError(f"the networks were trained for different pixels: {each}")
-    return next(iter(found))
+    return next(iter(labels))
 
 
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +143,7 @@ def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def _stated(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone inside another one, by content, without those that have their defaults."""
     defaults = discovery.defaults_of(find(backbone))
-    return {key: own for key, own in by_content(backbone, settings).items() if own != defaults.get(key, ...)}
+    return {key: value for key, value in by_content(backbone, settings).items() if value != defaults.get(key, ...)}
 
 
 def build(
@@ -177,9 +170,7 @@ def build(
     layers : the features are those of several layers, see `dml.models.Layers`.
     settings : of the backbone.
 
-    Raises
-    ------
-    ValueError : an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
+    Raises ValueError: an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")

@@ -29,16 +29,11 @@ WeightsFile = str | Mapping[str, str]
 def resolve(path: Any) -> dict[str, str]:
     """The absolute path and the SHA-256 of a file of weights: `{path, sha256}`. Raises ValueError."""
     file = Path(path["path"] if isinstance(path, Mapping) else path)
-    check_suffix(file)
+    if file.suffix not in SUFFIXES:
+        raise ValueError(f"weights: {file}: expected a file whose name ends with {', '.join(SUFFIXES)}")
     if not file.is_file():
         raise ValueError(f"weights: {file}: no such file (from {Path.cwd()})")
     return {"path": str(file.resolve()), "sha256": files.sha256(file)}
-
-
-def check_suffix(path: Path) -> None:
-    """Raise a ValueError unless the file's name is that of a file of weights."""
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"weights: {path}: expected a file whose name ends with {', '.join(SUFFIXES)}")
 
 
 def load(
@@ -48,21 +43,19 @@ def load(
     adapt: Callable[[State], State] = lambda state: state,
 ) -> None:
     """Give a network the weights in a file. All of them must fit. Raises ValueError."""
-    found = resolve(weights)
-    if isinstance(weights, Mapping) and found["sha256"] != weights["sha256"]:
-        raise ValueError(
-            f"{found['path']}: these are not the weights that the trial was planned with: run the sweep again"
-        )
-    own = network.state_dict()
-    parts = sorted({name.partition(".")[0] for name in own})
-    state = {name: w for name, w in read(Path(found["path"])).items() if not _below(name, removed)}
-    if len(parts) == 1 and not own.keys() & state.keys() and any(f"{parts[0]}.{name}" in own for name in state):
-        state = {f"{parts[0]}.{name}": weight for name, weight in state.items()}
+    path, digest = resolve(weights).values()
+    if isinstance(weights, Mapping) and digest != weights["sha256"]:
+        raise ValueError(f"{path}: these are not the weights that the trial was planned with: run the sweep again")
+    expected, without = network.state_dict(), tuple(f"{module}." for module in removed)
+    parts = {name.partition(".")[0] for name in expected}
+    state = {name: weight for name, weight in read(Path(path)).items() if not name.startswith(without)}
+    inside = {f"{part}.{name}": weight for part in parts for name, weight in state.items()}
+    if len(parts) == 1 and not expected.keys() & state.keys() and expected.keys() & inside.keys():
+        state = inside
     state = adapt(state)
-    problems = problems_of(own, state)
-    if problems:
+    if problems := problems_of(expected, state):
         hint = ". A model of an earlier trial is loaded by training.init_from" if "head.weight" in state else ""
-        raise ValueError(f"{found['path']}: weights of another network: {'; '.join(problems)}{hint}")
+        raise ValueError(f"{path}: weights of another network: {'; '.join(problems)}{hint}")
     network.load_state_dict(state, strict=False)  # old files lack `num_batches_tracked`, which no result depends on
 
 
@@ -76,10 +69,9 @@ def read(file: Path) -> State:
         except (SafetensorError, OSError) as error:
             raise ValueError(f"{file}: not a safetensors file: {error}") from error
     try:
-        found = torch.load(file, map_location="cpu", weights_only=True)
+        state = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:  # torch's message advises to run the file's code
-        named = re.search(r"GLOBAL (\S+)", str(error))
-        if named:
+        if named := re.search(r"GLOBAL (\S+)", str(error)):
             objects = f"a whole model or other objects ({named[1]}), not tensors: save `model.state_dict()`"
             raise ValueError(f"{file}: holds {objects}") from error
         raise ValueError(f"{file}: not a file of weights that can be read safely: UnpicklingError") from error
@@ -87,28 +79,24 @@ def read(file: Path) -> State:
         reason = files.first_line(error)
         raise ValueError(f"{file}: not a file of weights that can be read safely: {reason}") from error
     for name in WRAPPERS:
-        if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
-            found = found[name]
-    if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
+        if isinstance(state, Mapping) and isinstance(state.get(name), Mapping):
+            state = state[name]
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
         raise ValueError(f"{file}: expected tensors by name, as `torch.save(network.state_dict(), path)` writes them")
     for prefix in PREFIXES:
-        if all(name.startswith(prefix) for name in found):
-            found = {name.removeprefix(prefix): weight for name, weight in found.items()}
-    return dict(found)
+        if all(name.startswith(prefix) for name in state):
+            state = {name.removeprefix(prefix): weight for name, weight in state.items()}
+    return dict(state)
 
 
-def _below(name: str, modules: Sequence[str]) -> bool:
-    return any(name.startswith(f"{module}.") for module in modules)
-
-
-def problems_of(own: State, given: State) -> list[str]:
+def problems_of(expected: State, state: State) -> list[str]:
     """How the names and shapes in a file differ from the network's."""
-    missing = [repr(name) for name in own if name not in given and not _is_count(name)]
-    unexpected = [repr(name) for name in sorted(given, key=_is_count) if name not in own]
+    missing = [repr(name) for name in expected if name not in state and not _is_count(name)]
+    unexpected = [repr(name) for name in sorted(state, key=_is_count) if name not in expected]
     other = [
-        f"{name!r} has the shape {tuple(given[name].shape)}, the network's {tuple(own[name].shape)}"
-        for name in own
-        if name in given and given[name].shape != own[name].shape
+        f"{name!r} has the shape {tuple(state[name].shape)}, the network's {tuple(expected[name].shape)}"
+        for name in expected
+        if name in state and state[name].shape != expected[name].shape
     ]
     kinds = (("missing", missing), ("unexpected", unexpected), ("of another shape", other))
     return [f"{len(names)} {kind}: {_few(names)}" for kind, names in kinds if names]

@@ -53,8 +53,7 @@ class Wrapped(nn.Module):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else those of the weights; None without weights."""
-        known = cls.trained_on(settings) if loads_weights(settings) else None
-        return own_statistics(known, settings.get("mean"), settings.get("std"))
+        return pixel_statistics(cls.trained_on(settings) if loads_weights(settings) else None, settings)
 
     @classmethod
     def pixels(cls, **settings: Any) -> Resize | None:
@@ -65,10 +64,6 @@ class Wrapped(nn.Module):
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings with `pretrained` off and without a file of weights."""
         return {**without_file(settings), "pretrained": False}
-
-    @classmethod
-    def check_installed(cls, settings: Mapping[str, Any]) -> None:
-        """Does nothing: torch and torchvision are always installed."""
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
@@ -103,17 +98,15 @@ def without_memory(work: Callable[[], Any]) -> Any:
 
 
 def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
-    """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
-    often the width before their last layers.
-    """
+    """D of a network's result (N, D) for a black image: networks often state the width before their last layers."""
     try:
         with torch.no_grad():
-            found = network.eval()(black(network, (channels, height, width)))
+            result = network.eval()(black(network, (channels, height, width)))
     except Exception as error:  # of another package, in its own words
         raise ValueError(f"{label} takes no images of {height} x {width} pixels: {first_line(error)}") from error
-    shape = tuple(getattr(found, "shape", ()))
+    shape = tuple(getattr(result, "shape", ()))
     if len(shape) != 2:
-        got = shape or type(found).__name__
+        got = shape or type(result).__name__
         raise ValueError(f"{label}: expected a result of shape (N, features), got {got}: choose a pooling")
     return shape[1]
 
@@ -135,14 +128,14 @@ def check_package(package: str, label: str, extra: str | None) -> None:
         raise ValueError(f"{label} needs the package {package}: pip install {what}")
 
 
-def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:
-    """Statistics of the pixels: those that a study sets, else the known ones; None without either."""
-    if mean is None and std is None:
-        return None if known is None else {"mean": list(known["mean"]), "std": list(known["std"])}
-    if known is None and (mean is None or std is None):
+def pixel_statistics(defaults: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, list[float]] | None:
+    """Statistics of the pixels: the settings `mean` and `std`, else the defaults; None without either."""
+    given = {name: settings[name] for name in ("mean", "std") if settings.get(name) is not None}
+    if defaults is None and len(given) == 1:
+        mean, std = settings.get("mean"), settings.get("std")
         raise ValueError(f"mean and std go together: give both or neither, got mean {mean!r} and std {std!r}")
-    given = {**(known or {}), **{k: v for k, v in (("mean", mean), ("std", std)) if v is not None}}
-    return {name: [value] if isinstance(value, int | float) else list(value) for name, value in given.items()}
+    statistics = {**(defaults or {}), **given}
+    return {k: [v] if isinstance(v, int | float) else list(v) for k, v in statistics.items()} or None
 
 
 def freeze_batch_norm(network: nn.Module) -> None:
@@ -185,7 +178,7 @@ class Untrained:
         """Does nothing: no package is needed."""
 
 
-CHOICES = ("torch", "tensorflow")
+PADDINGS = ("torch", "tensorflow")
 
 
 class SameConv2d(nn.Conv2d):
@@ -222,12 +215,6 @@ def pad_as_tensorflow(network: nn.Module) -> None:
             same = _same(layer)
             if same is not None:
                 setattr(parent, name, same)
-
-
-def check_padding(padding: str, label: str) -> None:
-    """Raise a ValueError for an unknown kind of padding."""
-    if padding not in CHOICES:
-        raise ValueError(f"{label}: padding: {padding!r}. Choices: {', '.join(CHOICES)}")
 
 
 def _same(layer: nn.Module) -> nn.Module | None:

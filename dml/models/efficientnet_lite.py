@@ -23,8 +23,7 @@ OUTSIDE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", 
 FIRST = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 OTHER = {"_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2"}
 OTHER |= {"_project_conv": "conv_pwl", "_bn2": "bn3"}
-"""EfficientNet-PyTorch's names of layers -> timm's: outside of blocks, in the first block, which does not expand its
-channels, and in the others."""
+"""EfficientNet-PyTorch's names of layers -> timm's: outside of blocks, in the first (without expansion), in others."""
 
 STATISTICS = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
 IN_THE_EXTRA = 0  # the network whose weights the extra `weights` installs
@@ -44,9 +43,7 @@ class Lite(Wrapped):
     mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those with
         which the package's weights were trained.
 
-    Raises
-    ------
-    ValueError : a package is missing; the message says how to install it.
+    Raises ValueError: a package is missing; the message says how to install it.
     """
 
     file_settings: ClassVar[Sequence[str]] = ()
@@ -70,7 +67,8 @@ class Lite(Wrapped):
         network = timm.create_model(f"tf_efficientnet_lite{self.number}", pretrained=False, num_classes=0)
         if pretrained:
             lengths = [len(stage) for stage in network.get_submodule("blocks").children()]  # type: ignore[arg-type]
-            load(network, self._file(), removed=("_fc",), adapt=lambda state: to_timm(state, lengths))
+            file = getattr(importlib.import_module(package(self.number)), f"EfficientnetLite{self.number}ModelFile")
+            load(network, file.get_model_file_path(), ("_fc",), lambda state: to_timm(state, lengths))
         super().__init__(network, self._label(), channels, image_size or self.native.side, frozen_batch_norm)
 
     @classmethod
@@ -94,12 +92,6 @@ class Lite(Wrapped):
     def _label(cls) -> str:
         return f"backbone 'efficientnet_lite{cls.number}'"
 
-    @classmethod
-    def _file(cls) -> str:
-        """The path of the package's weights."""
-        found = importlib.import_module(package(cls.number))
-        return getattr(found, f"EfficientnetLite{cls.number}ModelFile").get_model_file_path()
-
 
 def package(number: int) -> str:
     """The package that has the weights of EfficientNet-Lite `number`."""
@@ -111,21 +103,21 @@ def to_timm(state: State, lengths: Sequence[int]) -> State:
 
     `lengths` : the blocks of each stage. EfficientNet-PyTorch numbers blocks through, timm within each stage.
     """
-    places = [f"{stage}.{place}" for stage, length in enumerate(lengths) for place in range(length)]
-    return {_timms(name, places): tensor for name, tensor in state.items()}
+    blocks = [f"{stage}.{index}" for stage, length in enumerate(lengths) for index in range(length)]
+    return {_timms(name, blocks): tensor for name, tensor in state.items()}
 
 
-def _timms(name: str, places: Sequence[str]) -> str:
+def _timms(name: str, blocks: Sequence[str]) -> str:
     """`_blocks.2._expand_conv.weight` -> `blocks.1.1.conv_pw.weight`."""
-    found = re.fullmatch(r"_blocks\.(\d+)\.(.+)", name)
-    layer, dot, rest = (found[2] if found else name).partition(".")
-    if found is None:
+    in_block = re.fullmatch(r"_blocks\.(\d+)\.(.+)", name)
+    layer, dot, rest = (in_block[2] if in_block else name).partition(".")
+    if in_block is None:
         return OUTSIDE.get(layer, layer) + dot + rest
-    number = int(found[1])
+    number = int(in_block[1])
     names = OTHER if number else FIRST
-    if number >= len(places) or layer not in names:
+    if number >= len(blocks) or layer not in names:
         return name
-    return f"blocks.{places[number]}.{names[layer]}{dot}{rest}"
+    return f"blocks.{blocks[number]}.{names[layer]}{dot}{rest}"
 
 
 class EfficientnetLite0(Lite):

@@ -13,13 +13,14 @@ from torch.nn import functional as F
 from dml.models._weights import WeightsFile, load
 from dml.models._wrapped import (
     IMAGENET,
+    PADDINGS,
     Untrained,
-    check_padding,
     freeze_batch_norm,
-    own_statistics,
     pad_as_tensorflow,
+    pixel_statistics,
     without_file,
 )
+from dml.settings import check_choice
 from dml.types import Resize
 
 SMALLEST = 7  # pixels a side, below which the stem leaves nothing
@@ -73,14 +74,9 @@ class InceptionBn(Untrained, nn.Module):
     with stride 2 sees one row and one column more, beyond the border, so that its result has the size of the
     convolutions'.
 
-    images (N, C, H, W) -> (N, 1024).
-
-    Parameters
-    ----------
-    channels : C of the images.
-    image_size : checked only: at least 7 pixels. The mean over space accepts any other size.
-    frozen_batch_norm : keep batch-norm statistics and affine parameters as they are at the start, for a network that
-        starts from trained weights (LoOp's supplement).
+    images (N, C, H, W) -> (N, 1024). `channels`: C. `image_size`: checked only: at least 7 pixels. The mean over space
+    accepts any other size. `frozen_batch_norm`: keep batch-norm statistics and affine parameters as they are at the
+    start, for a network that starts from trained weights (LoOp's supplement).
     """
 
     version: ClassVar[int] = 1
@@ -202,7 +198,7 @@ class MobilenetV1(Untrained, nn.Module):
         super().__init__()
         if not width > 0:
             raise ValueError(f"backbone 'mobilenet_v1': width: expected a number above 0, got {width!r}")
-        check_padding(padding, "backbone 'mobilenet_v1'")
+        check_choice("backbone 'mobilenet_v1': padding", padding, PADDINGS)
         stem = given = _rounded(32 * width)
         stages = []
         for place, stage in enumerate(STAGES):
@@ -224,8 +220,7 @@ class MobilenetV1(Untrained, nn.Module):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """The settings `mean` and `std`, else ImageNet's for weights from a file; None without either."""
-        known = None if settings.get("weights") is None else IMAGENET
-        return own_statistics(known, settings.get("mean"), settings.get("std"))
+        return pixel_statistics(None if settings.get("weights") is None else IMAGENET, settings)
 
     @classmethod
     def pixels(cls, **settings: Any) -> Resize | None:

@@ -25,15 +25,10 @@ UNCHANGED = {"mean": [0.0], "std": [1.0]}
 class SideBySide(Untrained, nn.Module):
     """images (N, 3, H, W) -> (N, sum of the networks' features).
 
-    Parameters
-    ----------
-    channels : 3; the augmentation repeats grey images to 3 channels.
-    image_size : of all networks.
-    backbones : two or more, each by its name, or as `{name: timm, settings: {name: resnet50}}`.
+    `channels`: 3; the augmentation repeats grey images to 3 channels. `image_size`: of all networks. `backbones`: two
+    or more, each by its name, or as `{name: timm, settings: {name: resnet50}}`.
 
-    Raises
-    ------
-    ValueError : fewer than two backbones, or one that rejects its settings.
+    Raises ValueError: fewer than two backbones, or one that rejects its settings.
     """
 
     version: ClassVar[int] = 1
@@ -51,14 +46,11 @@ class SideBySide(Untrained, nn.Module):
             raise ValueError("backbone 'side_by_side': backbones: expected two or more, got none")
         built = [build_backbone(name, channels, image_size, **settings) for name, settings in parts]
         self.networks, self.features = nn.ModuleList(built), sum(network.features for network in built)
-        given = self.statistics(backbones=backbones) or UNCHANGED
-        wanted = [find(name).statistics(**settings) or given for name, settings in parts]
-        mean, std = (torch.tensor(given[key]).expand(channels) for key in ("mean", "std"))
-        means, stds = (
-            torch.stack([torch.tensor(one[key]).expand(channels) for one in wanted]) for key in ("mean", "std")
-        )
-        self.register_buffer("scales", std / stds)  # (n, 3), saved: a network without its weights expects nothing
-        self.register_buffer("shifts", (mean - means) / stds)
+        first = self.statistics(backbones=backbones) or UNCHANGED
+        each = [first, *(find(name).statistics(**settings) or first for name, settings in parts)]
+        mean, std = (torch.stack([torch.tensor(one[key]).expand(channels) for one in each]) for key in ("mean", "std"))
+        self.register_buffer("scales", std[0] / std[1:])  # (n, 3), saved: without its weights a network expects nothing
+        self.register_buffer("shifts", (mean[0] - mean[1:]) / std[1:])
 
     @classmethod
     def components(cls, settings: Mapping[str, Any]) -> Mapping[str, tuple[str, str, Mapping[str, Any]]]:
@@ -74,8 +66,8 @@ class SideBySide(Untrained, nn.Module):
     @classmethod
     def statistics(cls, **settings: Any) -> dict[str, list[float]] | None:
         """Those of the first network whose weights expect some."""
-        each = (find(name).statistics(**own) for name, own in _parts(settings.get("backbones", ())))
-        return next((found for found in each if found is not None), None)
+        each = (find(name).statistics(**part) for name, part in _parts(settings.get("backbones", ())))
+        return next(filter(None, each), None)
 
     @classmethod
     def pixels(cls, **settings: Any) -> Resize | None:
@@ -86,13 +78,13 @@ class SideBySide(Untrained, nn.Module):
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings, in which no network fetches weights."""
-        return each_inside(cls, settings, lambda name, own: find(name).without_weights(own))
+        return each_inside(cls, settings, lambda name, part: find(name).without_weights(part))
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if an optional package that a network needs is missing."""
-        for name, own in _parts(settings.get("backbones", ())):
-            find(name).check_installed(own)
+        for name, part in _parts(settings.get("backbones", ())):
+            find(name).check_installed(part)
 
     def forward(self, images: Tensor) -> Tensor:
         shaped = zip(self.networks, self.scales[..., None, None], self.shifts[..., None, None], strict=True)

@@ -77,16 +77,10 @@ class SmallConv(Untrained, nn.Module):
 
     images (N, C, H, W) -> (N, 4 * width * grid^2).
 
-    Three blocks of 3x3 convolution, batch norm and ReLU, then the mean over each part of a grid.
-
-    Parameters
-    ----------
-    channels : C of the images.
-    image_size : ignored; the mean accepts any size.
-    width : channels of the first block. The second has twice as many at half the resolution, the third four times
-        as many at a quarter.
-    grid : rows and columns of equal parts over which the mean is taken. 1: over the whole image, so where something is
-        does not matter; 2: over its quarters.
+    Three blocks of 3x3 convolution, batch norm and ReLU, then the mean over each part of a grid. `channels`: C of the
+    images. `image_size`: ignored; the mean accepts any size. `width`: channels of the first block; the second has twice
+    as many at half the resolution, the third four times as many at a quarter. `grid`: rows and columns of equal parts
+    over which the mean is taken. 1: over the whole image, so where something is does not matter; 2: over its quarters.
     """
 
     version: ClassVar[int] = 1

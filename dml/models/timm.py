@@ -149,16 +149,16 @@ def _created(name: str, pretrained: bool, settings: Mapping[str, Any]) -> nn.Mod
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:
     """The modules that timm's configuration of a network calls `classifier` or `first_conv`."""
-    found = getattr(network, "pretrained_cfg", {}).get(kind) or ()
-    return (found,) if isinstance(found, str) else tuple(found)
+    names = getattr(network, "pretrained_cfg", {}).get(kind) or ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _adapt(name: str, state: State, network: nn.Module, channels: int) -> State:
     """Weights of other names, sizes or channels for a network, as timm adapts its own."""
     import timm
 
-    own = network.state_dict()
-    if not problems_of(own, state):
+    expected = network.state_dict()
+    if not problems_of(expected, state):
         return state
     module = sys.modules[timm.models.model_entrypoint(name).__module__]
     convert = getattr(module, "checkpoint_filter_fn", getattr(module, "_filter_fn", None))
@@ -167,6 +167,6 @@ def _adapt(name: str, state: State, network: nn.Module, channels: int) -> State:
             state = convert(dict(state), network)
     adapted = dict(state)
     for key in (f"{module}.weight" for module in _names(network, "first_conv")):
-        if key in own and key in state and own[key].shape[1] != state[key].shape[1] == 3:
+        if key in expected and key in state and expected[key].shape[1] != state[key].shape[1] == 3:
             adapted[key] = timm.models.adapt_input_conv(channels, state[key])
     return adapted

@@ -12,7 +12,8 @@ from torch import nn
 
 from dml.discovery import suggestion
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import Wrapped, check_padding, pad_as_tensorflow
+from dml.models._wrapped import PADDINGS, Wrapped, pad_as_tensorflow
+from dml.settings import check_choice
 from dml.types import Resize
 
 DEFAULT = "resnet50"
@@ -59,7 +60,7 @@ class Torchvision(Wrapped):
         self.check_installed({"name": name})
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
-        check_padding(padding, "backbone 'torchvision'")
+        check_choice("backbone 'torchvision': padding", padding, PADDINGS)
         label, fetched = f"backbone 'torchvision': {name}", "DEFAULT" if pretrained and weights is None else None
         try:
             network = _networks().get_model(name, weights=fetched, **(arguments or {}))

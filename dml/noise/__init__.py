@@ -58,15 +58,14 @@ def table(
             f"noise: expected one index for each label, got {index.dtype} {index.shape} and {labels.shape}"
         )
     index = index.astype(np.int64)
-    known = {**context, "index": index, "phase": phase}
+    context |= {"index": index, "phase": phase}
     blocks = []
     for name, rate, settings in models:
         model = build(noise_model(name), rate=rate, **settings)
-        if "features" in model.context and "features" not in known and "images" in known:
-            known["features"] = pixels(known["images"], index)
-        wanted = {key: known[key] for key in model.context if key in known}
+        if "features" in model.context and "features" not in context and "images" in context:
+            context["features"] = pixels(context["images"], index)
         for seed in seeds:
-            noisy = model.corrupt(labels, seed, **wanted)
+            noisy = model.corrupt(labels, seed, **{key: context[key] for key in model.context if key in context})
             block = {"noise": name, "rate": float(rate), "seed": int(seed), "phase": phase, "index": index}
             blocks.append(pd.DataFrame({**block, "observed": noisy.observed, "flipped": noisy.flipped}))
     return pd.concat(blocks, ignore_index=True)

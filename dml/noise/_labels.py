@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,28 @@ from dml.tables import host_array
 from dml.types import NoisyLabels
 
 
-def check_rate(rate: float) -> float:
-    """The rate as a float. Raises ValueError unless it is a number with 0 <= rate < 1."""
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
-        raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
-    return float(rate)
+class Rated:
+    """The base of noise models: a rate, labels that flip, and nothing needed beside labels and a seed.
+
+    Raises ValueError unless the rate is a number with 0 <= rate < 1.
+    """
+
+    context: ClassVar[tuple[str, ...]] = ()
+    topline: ClassVar[bool] = False
+    rate: float
+
+    def __init__(self, rate: float) -> None:
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
+            raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
+        self.rate = float(rate)
+
+    def coded(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels int64 (n,), the classes (K,), and each label's place among these. Raises ValueError."""
+        labels = check_labels(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if self.rate > 0 and len(classes) < 2:
+            raise ValueError(f"noise: rate {self.rate:g} needs at least 2 classes, got {len(classes)}")
+        return labels, classes, codes
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
@@ -28,12 +45,6 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
         wrong = labels.min() if labels.min() < 0 else labels.max()
         raise ValueError(f"noise: expected clean labels from 0, got {wrong}")
     return labels.astype(np.int64)
-
-
-def check_classes(classes: np.ndarray, rate: float) -> None:
-    """Raises ValueError if labels must flip but there is only one class."""
-    if rate > 0 and len(classes) < 2:
-        raise ValueError(f"noise: rate {rate:g} needs at least 2 classes, got {len(classes)}")
 
 
 def chosen(n: int, rate: float, seed: int) -> np.ndarray:

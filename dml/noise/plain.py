@@ -11,34 +11,23 @@ import pandas as pd
 
 from dml import seeding
 from dml.files import DataError
-from dml.noise._labels import check_classes, check_labels, check_rate, chosen, noisy, others
+from dml.noise._labels import Rated, check_labels, chosen, noisy, others
 from dml.tables import host_array, integers, is_table, read_rows
 from dml.types import NoisyLabels
 
 
-class Uniform:
+class Uniform(Rated):
     """Uniform noise: a label becomes one of the K - 1 others, all with the same probability.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.2. Deviation: the
-    paper flips each label with probability p; here exactly round(p n) labels flip.
-
-    Parameters
-    ----------
-    rate : share of the labels that flip, 0 <= rate < 1.
+    paper flips each label with probability p; here exactly round(p n) labels flip. `rate`: p, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ()
-    topline: ClassVar[bool] = False
-
-    def __init__(self, rate: float) -> None:
-        self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,). Raises ValueError for fewer than 2 classes."""
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         hit = chosen(len(labels), self.rate, seed)
         observed = labels.copy()
         if len(hit):
@@ -46,23 +35,18 @@ class Uniform:
         return noisy(labels, observed)
 
 
-class Subset:
+class Subset(Rated):
     """The clean topline: training on a random (1 - rate) share of the samples, without wrong labels.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 6.1. The score under
     noise divided by the topline's separates the effect of fewer good labels from that of bad labels. For one seed,
-    the topline leaves out exactly the samples that `uniform` flips.
+    the topline leaves out exactly the samples that `uniform` flips: `round(rate * n)`, observed as -1.
 
-    Leaves out exactly `round(rate * n)` samples, observed as -1, and flips no label. `rate`: share of the samples that
-    is left out, 0 <= rate < 1.
+    `rate`: share of the samples that is left out, 0 <= rate < 1.
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ()
     topline: ClassVar[bool] = True
-
-    def __init__(self, rate: float) -> None:
-        self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,), all False."""
@@ -72,23 +56,22 @@ class Subset:
         return noisy(labels, observed)
 
 
-class Given:
+class Given(Rated):
     """Labels as they were given, by people or by a search, beside the verified ones: no noise is added.
 
     A dataset states both (`docs/datasets.md`). Training images are those whose given label is a training class, as
-    in life: some of them may belong to other classes.
+    in life: some of them may belong to other classes. The seed has no effect.
 
-    Observes the given labels. The seed has no effect. `rate`: the share of wrong labels under which a study lists them.
-    It is not chosen but counted: `corrupt`, the stage, compares the two.
+    `rate`: the share of wrong labels under which a study lists them. It is not chosen but counted: `corrupt`, the
+    stage, compares the two.
     """
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("given",)
-    topline: ClassVar[bool] = False
     makes_noise: ClassVar[bool] = False
 
     def __init__(self, rate: float = 0.0) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int, given: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
@@ -110,13 +93,11 @@ class Given:
 TOLERANCE = 0.005  # of the rate, which is written with two or three digits
 
 
-class LabelFile:
+class LabelFile(Rated):
     """Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
-    `dml.tables` says how a CSV is read.
-    `label` is a class label as in the packed index, or -1 for a sample that is left out.
-
-    Observes the labels in the file. The seed has no effect.
+    `label` is a class label as in the packed index, or -1 for a sample that is left out. `dml.tables` says how a CSV is
+    read. The seed has no effect.
 
     `path`: the file, `.csv`, `.tsv` or `.parquet`. It may contain more rows than are needed. `rate`: the share of wrong
     labels under which a study lists this file. If above 0, it must match the file to within 0.005 in the confirm phase;
@@ -125,12 +106,11 @@ class LabelFile:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
-    topline: ClassVar[bool] = False
     makes_noise: ClassVar[bool] = False
     file_settings: ClassVar[Sequence[str]] = ("path",)
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
         self._path = Path(path) if isinstance(path, str | Path) else Path()
         if not is_table(self._path):
             raise ValueError(f"noise 'label_file': path: expected a .csv, .tsv or .parquet file, got {str(path)!r}")

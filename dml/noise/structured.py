@@ -9,19 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dml import seeding
-from dml.noise._labels import check_classes, check_features, check_labels, check_rate, chosen, noisy
+from dml.noise._labels import Rated, check_features, check_labels, chosen, noisy
 from dml.settings import check_count
 from dml.types import NoisyLabels
 
 
-class Asymmetric:
+class Asymmetric(Rated):
     """Asymmetric (class-conditional) noise: a wrong label depends on the true class.
 
     Patrini et al., "Making deep neural networks robust to label noise", CVPR 2017, sections 2 and 5: pairs of classes.
     Deviation: the number of flips is exact, not drawn.
 
     Flips the share `rate` of the labels of the first class of each pair to the second; other classes lose none.
-
     Without pairs, each class is confused with the next one in sorted order, and the last with the first. The number of
     flips is the expected one, rounded; that of each class is rounded up or down at random, without bias however small
     the classes are. `rate`: 0 <= rate < 1. `pairs`: [from, to] class labels each. Pairs of classes that the labels do
@@ -31,10 +30,9 @@ class Asymmetric:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("phase",)
-    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, pairs: Sequence[Sequence[int]] | None = None) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
         self._pairs = None if pairs is None else _check_pairs(pairs)
 
     def corrupt(self, labels: np.ndarray, seed: int, phase: str = "confirm") -> NoisyLabels:
@@ -43,9 +41,7 @@ class Asymmetric:
         Raises ValueError: the labels contain no two classes that are confused; in the phase `"tune"` nothing flips
         instead.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         source, target = self._confused(classes)
         if self.rate > 0 and phase == "confirm" and not len(source):
             raise ValueError("noise 'asymmetric': no confusion between classes that the labels contain")
@@ -83,12 +79,12 @@ def _rounded(expected: np.ndarray, generator: np.random.Generator) -> np.ndarray
     return counts
 
 
-def _members(true: np.ndarray, sizes: np.ndarray, wanted: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each class number in `wanted` (m,), sorted, a different random position of that class in `true` (n,)."""
+def _members(true: np.ndarray, sizes: np.ndarray, numbers: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """For each class number in `numbers` (m,), sorted, a different random position of that class in `true` (n,)."""
     shuffled = generator.permutation(len(true))
     by_class = shuffled[np.argsort(true[shuffled], kind="stable")]
-    rank = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
-    return by_class[(np.cumsum(sizes) - sizes)[wanted] + rank]
+    rank = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
+    return by_class[(np.cumsum(sizes) - sizes)[numbers] + rank]
 
 
 def _check_pairs(pairs: Any) -> list[tuple[int, int]]:
@@ -111,7 +107,7 @@ def _is_label(value: Any) -> bool:
 BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB
 
 
-class Similarity:
+class Similarity(Rated):
     """Similarity noise: a label becomes one of the classes most similar to its own, like an annotator's confusion.
 
     Classes are compared by the cosine of their mean features.
@@ -119,10 +115,9 @@ class Similarity:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("features",)
-    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
         self._neighbours = check_count("noise 'similarity': neighbours", neighbours)
 
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
@@ -130,9 +125,7 @@ class Similarity:
 
         Raises ValueError: no features, or of another shape.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         hit = chosen(len(labels), self.rate, seed)
         observed = labels.copy()
         if len(hit):
@@ -171,7 +164,7 @@ def _directions(classes: int, true: np.ndarray, features: np.ndarray | None) -> 
     return means / np.where(length > 0, length, 1)
 
 
-class SmallCluster:
+class SmallCluster(Rated):
     """Small-cluster noise: a small cluster of one class gets another class's label, like the result of a wrong query.
 
     Liu et al., "Noise-resistant deep metric learning with ranking-based instance selection" (PRISM), CVPR 2021, section
@@ -182,10 +175,9 @@ class SmallCluster:
 
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("features",)
-    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, size: int = 10) -> None:
-        self.rate = check_rate(rate)
+        super().__init__(rate)
         self._size = check_count("noise 'small_cluster': size", size)
 
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
@@ -193,9 +185,7 @@ class SmallCluster:
 
         `features`: float (n, d), one row for each label. Without features a cluster is a random part of one class.
         """
-        labels = check_labels(labels)
-        classes, true = np.unique(labels, return_inverse=True)
-        check_classes(classes, self.rate)
+        labels, classes, true = self.coded(labels)
         if features is not None:
             features = check_features(features, len(labels))
         generator = seeding.numpy_generator(seed, "noise/small_cluster")
@@ -229,7 +219,7 @@ def _cluster(
     return members[np.argsort(distance, kind="stable")[:size]]
 
 
-class OpenSet:
+class OpenSet(Rated):
     """Open-set noise: samples from outside the training classes carry the labels of training classes.
 
     Wang et al., "Iterative learning with open-set noisy labels", CVPR 2018. Here random training classes are the
@@ -245,11 +235,6 @@ class OpenSet:
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ()
-    topline: ClassVar[bool] = False
-
-    def __init__(self, rate: float) -> None:
-        self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,).
@@ -266,17 +251,15 @@ class OpenSet:
             raise ValueError(
                 f"noise 'open_set': rate {self.rate:g} would leave fewer than 2 of the {len(classes)} classes inside"
             )
-        wanted = _wanted(self.rate, int(sizes.sum() - sizes[outside].sum()))
-        if wanted == 0:
-            return noisy(labels, labels.copy())
-        strangers = generator.permutation(np.flatnonzero(np.isin(true, outside)))
-        observed = labels.copy()
-        observed[strangers] = -1
-        observed[strangers[:wanted]] = generator.choice(np.delete(classes, outside), size=wanted)
+        count, observed = _outsiders(self.rate, int(sizes.sum() - sizes[outside].sum())), labels.copy()
+        if count:
+            strangers = generator.permutation(np.flatnonzero(np.isin(true, outside)))
+            observed[strangers] = -1
+            observed[strangers[:count]] = generator.choice(np.delete(classes, outside), size=count)
         return noisy(labels, observed)
 
 
-def _wanted(rate: float, inside: int) -> int:
+def _outsiders(rate: float, inside: int) -> int:
     """The number of outside samples that make up the share `rate` together with `inside` samples."""
     return round(rate / (1 - rate) * inside)
 
@@ -284,13 +267,13 @@ def _wanted(rate: float, inside: int) -> int:
 def _outside(sizes: np.ndarray, rate: float, generator: np.random.Generator) -> np.ndarray:
     """Class numbers (m,), from class sizes (K,), with enough samples for the outside; every one of them is needed."""
     n = int(sizes.sum())
-    if _wanted(rate, n) == 0:
+    if _outsiders(rate, n) == 0:
         return np.array([], dtype=np.int64)
     outside: list[int] = []
     last: list[int] = []
     held = 0
     for number in generator.permutation(len(sizes)):
-        if held + sizes[number] >= _wanted(rate, n - held - sizes[number]):
+        if held + sizes[number] >= _outsiders(rate, n - held - sizes[number]):
             last.append(number)
         else:
             outside.append(number)
@@ -298,7 +281,7 @@ def _outside(sizes: np.ndarray, rate: float, generator: np.random.Generator) -> 
     outside.append(min(last, key=lambda number: sizes[number]))
     held += sizes[outside[-1]]
     for number in outside[:-1]:
-        if held - sizes[number] >= _wanted(rate, n - held + sizes[number]):
+        if held - sizes[number] >= _outsiders(rate, n - held + sizes[number]):
             outside.remove(number)
             held -= sizes[number]
     return np.array(outside)

@@ -34,7 +34,7 @@ def run(studies: list[Study]) -> None:
             print(f"report: {drawn} of {len(shown)} ...", flush=True)
 
     code = hashlib.sha256(json.dumps(digests("report"), sort_keys=True).encode()).hexdigest()
-    page = build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, known=STUDIES, progress=progress, code=code)
+    page = build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, studies_folder=STUDIES, progress=progress, code=code)
     print(f"report: {page}")
     for study in studies if tracks() and not is_missing(default_uri()) else ():
         if (RESULTS / study.name / "trials.parquet").is_file():

@@ -14,7 +14,7 @@ def run(study: Study) -> None:
     if not root.is_dir():
         raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
     store = TrialStore(STORE, study.resources.storage, snapshot_outcomes(SNAPSHOTS)).look()
-    starts, rates = InitFromFinder(RESULTS, STORE), Rates(root, STORE).known
+    starts, rates = InitFromFinder(RESULTS, STORE), Rates(root, STORE).stored
     try:
         lines = list(explain(study, store, lambda *names: describe(root, *names), starts, rates))
     except FileNotFoundError as error:  # of a data stage, such as the labels of a seed that is new

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +14,15 @@ from dml.config import Study
 from dml.config.for_use import explained
 from dml.counting import counted
 from dml.papers import papers
-from dml.report.analysis.intervals import covers, summary_at
+from dml.report.analysis.intervals import interval_sources, summary_at
 from dml.report.labels import Texts, noise_label
 from dml.report.loading import load
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import NOTHING, duration, rate
-from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
-from dml.report.page.blocks import Block, Drawing
+from dml.report.page.assets import Assets, SavedDrawing
+from dml.report.page.blocks import Drawing
 from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
-from dml.report.regimes import regimes
 from dml.report.results import FigureData, Results
 from dml.report.sections import Section
 
@@ -52,8 +51,6 @@ COMPARING = (
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""
 
-COLUMNS = ("rate", "method", "score", "low", "high")
-
 
 def points(results: Results) -> pd.DataFrame:
     """Columns rate, method, score, low, high (percent); one row per cell with a result."""
@@ -68,7 +65,7 @@ def points(results: Results) -> pd.DataFrame:
             label = f"{label} ({noise_label(cell.noise)})"
         if s["s n"]:
             rows.append((cell.rate, label, s["s mean"], s["s low"], s["s high"]))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=["rate", "method", "score", "low", "high"])
 
 
 say = Texts(__file__)
@@ -80,13 +77,16 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 def study_page(results: Results, root: Path) -> Page:
     """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
-    found = sections_of(results)
-    leading = [name for name, section in found.items() if getattr(section, "key_figure", False)]
-    key = next((name for name in (*leading, *KEY_FIGURE) if name in found), None)
+    applicable = sections_of(results)
+    leading = [name for name, section in applicable.items() if getattr(section, "key_figure", False)]
+    key = next((name for name in (*leading, *KEY_FIGURE) if name in applicable), None)
     sections, figure, tuning = [], None, mark(study)
-    for name, section in found.items():
-        blocks = section.content(results)
-        saved = assets.save(_first_as_key(blocks) if name == key else blocks)
+    for name, section in applicable.items():
+        blocks = list(section.content(results))
+        if name == key:
+            first = next((block for block in blocks if isinstance(block, Drawing) and block.figure is not None), None)
+            blocks = [replace(first, name="key", png=True) if block is first and first else block for block in blocks]
+        saved = assets.save(blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
@@ -112,26 +112,10 @@ def study_page(results: Results, root: Path) -> Page:
 def sections_of(results: Results) -> dict[str, Section]:
     """The sections of a study's page by their files' names; those of the study's paper come last."""
     places = [(PACKAGE, name) for name in STUDY]
-    own = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
-    places += [(paper.package, name) for paper in own for name in paper.study_sections]
+    of_study = [paper for paper in papers() if results.study.name.startswith(f"{paper.name}-")]
+    places += [(paper.package, name) for paper in of_study for name in paper.study_sections]
     sections: dict[str, Section] = {name: discovery.build(package, name) for package, name in places}
     return {name: section for name, section in sections.items() if section.applies(results)}
-
-
-def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
-    """What the index says before its cards (`cases` is the file of the table's cases)."""
-    return Assets(root, "_index").save([regimes(studies, cases)])  # no study has this name
-
-
-def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
-    """The blocks; the first drawing with a figure is called `key` and is saved as a PNG too."""
-    found = False
-    for block in blocks:
-        if not found and isinstance(block, Drawing) and block.figure is not None:
-            found = True
-            yield replace(block, name="key", png=True)
-        else:
-            yield block
 
 
 def _facts(results: Results) -> list[tuple[str, str, str]]:
@@ -143,7 +127,7 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     others = [f"{int(counts['failed'])} failed"] if counts.get("failed") else []
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
-    spread = f"{spread} of the labels made wrong" if results.own_labels else f"label noise {spread}"
+    spread = f"{spread} of the labels made wrong" if results.user_labels else f"label noise {spread}"
     data = [dataset.label for dataset in study.datasets]
     return [
         ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), spread),
@@ -156,18 +140,18 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _notices(results: Results) -> list[Notice]:
-    found = [Notice(results.origin)] if results.origin else []
+    notices = [Notice(results.origin)] if results.origin else []
     tuning = EXPLAINED[mark(results.study)]
-    said = [tuning, *explained(results.study)]
-    found += [Notice(text, on_card=False) for text in said if text and not results.confirmed.empty]
-    found += [Notice(results.problem, bad=True)] if results.problem else []
+    texts = [tuning, *explained(results.study)]
+    notices += [Notice(text, on_card=False) for text in texts if text and not results.confirmed.empty]
+    notices += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:
-        found.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
+        notices.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
     if missing and not results.trials.empty:
         cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
-        found.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
-    return found
+        notices.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
+    return notices
 
 
 def figure_arrays(
@@ -175,9 +159,9 @@ def figure_arrays(
 ) -> dict[str, np.ndarray]:
     """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores."""
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
-    covers(loaded)  # asks for each class's scores
+    interval_sources(loaded)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
         if name not in STUDY:  # others take no arrays
             for _ in section.content(loaded):
                 pass
-    return loaded.figures.found
+    return loaded.figures.computed

@@ -1,15 +1,15 @@
 """Claims: which cells of a study are compared, and the verdicts of all studies.
 
-A claim is a function of a study's results, in `papers/<paper>/claims.py`. It yields one comparison or several. Its
-docstring is a remark for the reader:
+A claim is a function of a study's results, in `papers/<paper>/claims.py`. It yields comparisons, each of `paired`,
+`slope` or `break_points`. Its docstring is a remark for the reader:
 
     @claim("eps-figure-2", "eps-fig2", "eps-fig2-seeds")
     def figure_2(results):
         'NMI stands for the separation that the figure shows.'
         yield paired(results, {"positives": "easy"}, {"positives": "random"}, "seen/fine/nmi")
 
-`paired`, `slope` and `break_points` take attributes of cells (`dml.config.compare`) and, as keywords, what is
-expected of the effect and what is said with it (`Comparison`). A study's own `compare` is decided in the same way.
+Keywords say what is expected of the effect and what is said with it (`Comparison`). A study's own `compare` is decided
+in the same way.
 """
 
 from __future__ import annotations
@@ -24,18 +24,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dml.config import Study
-from dml.config.compare import (
-    ComparisonSection,
-    Line,
-    Match,
-    attribute,
-    check_matching,
-    identity,
-    pairs,
-    score_key,
-    without_toplines,
-)
+from dml.config import Study, compare
+from dml.config.compare import Line, Match, attribute, pairs, score_key
 from dml.config.errors import setting, written_setting
 from dml.config.for_use import caveats
 from dml.discovery import suggestion
@@ -89,20 +79,18 @@ def claim(
 
 def registered() -> list[ClaimTest]:
     """The tests of claims in the project's papers, in the order of their files."""
-    named = [
-        f"{paper.package.rpartition('.')[0]}.claims" for paper in papers() if (paper.folder / "claims.py").is_file()
-    ]
-    modules = [importlib.import_module(name) for name in named]
+    packages = [paper.package.rpartition(".")[0] for paper in papers() if (paper.folder / "claims.py").is_file()]
+    modules = [importlib.import_module(f"{package}.claims") for package in packages]
     return [value for module in modules for value in vars(module).values() if isinstance(value, ClaimTest)]
 
 
 def tests_of(study: Study) -> list[ClaimTest]:
     """The claims that a study tests: those of papers, then its own comparisons."""
-    own = [ClaimTest(Claim("", study.name, one.text), _own(one), (study.name,)) for one in study.compare]
-    return [test for test in registered() if study.name in test.studies] + own
+    compared = [ClaimTest(Claim("", study.name, each.text), _test_of(each), (study.name,)) for each in study.compare]
+    return [test for test in registered() if study.name in test.studies] + compared
 
 
-def _own(one: ComparisonSection) -> Test:
+def _test_of(one: compare.ComparisonSection) -> Test:
     expected: dict[str, Any] = {"above" if one.direction == "greater" else "below": 0.0}
     return lambda results: [paired(results, one.first, one.second, one.score, where=one.where, **expected)]
 
@@ -117,7 +105,7 @@ def paired(
     each: Sequence[str] = (),
     share: bool = False,
     number: Number | None = None,
-    **said: Any,
+    **options: Any,
 ) -> Comparison:
     """The difference of two sets of cells, paired by everything that neither names, first minus second.
 
@@ -128,21 +116,21 @@ def paired(
     each : attributes for each value of which, in `first`, the claim must hold.
     share : compare shares of the topline's score, in percent.
     number : of a logged score, computes it from all that a trial logged.
-    said : as `_comparison` takes it.
+    options : as `_comparison` takes them.
     """
-    found = pairs(list(results.cells.values()), first, second, where, each=each)
+    cell_pairs = pairs(list(results.cells.values()), first, second, where, each=each)
     words = f"{_match(first)} minus {_match(second)}"
 
     def measure(line: Line, key: str) -> pd.Series:
         return _frame(results, line, key, share, number)[0]
 
-    searched = not share and not is_logged(score)
-    return _comparison(results, found, measure, words, score, where, each, share=share, searched=searched, **said)
+    options |= {"share": share, "searched": not share and not is_logged(score)}
+    return _comparison(results, cell_pairs, measure, words, score, where, each, **options)
 
 
 def slope(
     results: Results,
-    over: str,
+    along: str,
     first: Match,
     second: Match | None,
     score: str = "",
@@ -152,37 +140,37 @@ def slope(
     share: bool = False,
     scale: Literal["linear", "log"] = "linear",
     values: Mapping[str, float] | None = None,
-    **said: Any,
+    **options: Any,
 ) -> Comparison:
     """How the score of some cells, or the difference of two sets, changes with a setting or with the noise rate.
 
     Parameters
     ----------
-    over : a setting that varies, or `rate`.
+    along : a setting that varies, or `rate`.
     second : None: the slope of one set.
     scale : log: points per doubling.
-    values : numbers that stand for values of `over` that are none.
+    values : numbers that stand for values of `along` that are none.
     """
-    found = pairs(list(results.cells.values()), first, second, where, over, each)
-    if any(len(line) < 2 for pair in found for line in pair if line):
-        raise ValueError(f"some of these cells have only one value of {written_setting(over)}, all else equal")
+    cell_pairs = pairs(list(results.cells.values()), first, second, where, along, each)
+    if any(len(line) < 2 for pair in cell_pairs for line in pair if line):
+        raise ValueError(f"some of these cells have only one value of {written_setting(along)}, all else equal")
 
     def measure(line: Line, key: str) -> pd.Series:
-        x = np.array([_position(attribute(cell, setting(over)), values or {}) for cell in line])
+        x = np.array([_position(attribute(cell, setting(along)), values or {}) for cell in line])
         x = np.log2(x) if scale == "log" else x
         return _by_row(_frame(results, line, key, share), lambda scores: float(np.polyfit(x, scores, 1)[0]))
 
     of = "" if second is None else f" of {_match(first)} minus {_match(second)}"
-    words, per = f"slope over {written_setting(over)}{of}", "doubling" if scale == "log" else "unit"
-    unit = f" per {per} of {written_setting(over)}"
-    return _comparison(results, found, measure, words, score, where, each, share=share, per=unit, **said)
+    words, per = f"slope over {written_setting(along)}{of}", "doubling" if scale == "log" else "unit"
+    unit = f" per {per} of {written_setting(along)}"
+    return _comparison(results, cell_pairs, measure, words, score, where, each, share=share, per=unit, **options)
 
 
 def break_points(
-    results: Results, first: Match, second: Match, score: str = "", *, where: Match | None = None, **said: Any
+    results: Results, first: Match, second: Match, score: str = "", *, where: Match | None = None, **options: Any
 ) -> Comparison:
     """The difference of the noise rates at which two sets lose a tenth of their topline."""
-    found = pairs(list(results.cells.values()), first, second, where, "rate")
+    cell_pairs = pairs(list(results.cells.values()), first, second, where, "rate")
 
     def measure(line: Line, key: str) -> pd.Series:
         """The highest rate if a method never breaks: a difference is not exaggerated, but may be 0."""
@@ -192,14 +180,14 @@ def break_points(
         return _by_row(frame, lambda shares: 100 * min(break_point(rates, list(shares), LEFT), max(rates)))
 
     words = f"noise rate at which the score falls below {LEFT:g}%{OF_TOPLINE}, {_match(first)} minus {_match(second)}"
-    made = _comparison(results, found, measure, words, score, where, (), share=True, **said)
+    made = _comparison(results, cell_pairs, measure, words, score, where, (), share=True, **options)
     return replace(made, compared=made.compared.removesuffix(SHARE), unit="points of the noise rate")
 
 
 def reached(results: Results, cells: Match, score: str, at_least: float) -> str | None:
     """Which of these cells misses a score, in percent, by most. Empty if none does, None if one has no result."""
     worst, text = 0.0, ""
-    for cell in check_matching(without_toplines(results.cells.values(), cells), cells):
+    for cell in compare.check_matching(compare.without_toplines(results.cells.values(), cells), cells):
         key = score_key(results.study, cell.dataset, score)
         values = results.values(cell.name, key)
         if values.empty:
@@ -218,7 +206,7 @@ SHARE = ", in percent of the topline"
 
 def _comparison(
     results: Results,
-    found: Pairs,
+    cell_pairs: Pairs,
     measure: Callable[[Line, str], pd.Series],
     words: str,
     score: str,
@@ -232,13 +220,12 @@ def _comparison(
     below: float | None = None,
     within: float | None = None,
     condition: str | None = "",
-    **said: Any,
+    **options: Any,
 ) -> Comparison:
-    """The effects of pairs of lines."""
     side = "within" if within is not None else "above" if below is None else "below"
     bound = within if within is not None else above if below is None else below
-    expected, parts = Expected(side, float(bound)), _parts(found, each)  # type: ignore[arg-type]
-    cells = {cell.name: cell for pair in found for line in pair for cell in line}
+    expected, parts = Expected(side, float(bound)), _parts(cell_pairs, each)  # type: ignore[arg-type]
+    cells = {cell.name: cell for pair in cell_pairs for line in pair for cell in line}
     references = [reference(results, name) for name in cells] if share else []
     where_words = f", where {_match(where)}" if where else ""
     of = f", of {score}" if score else f", of {metric_label(results.study.search.objective)}, the objective"
@@ -248,7 +235,7 @@ def _comparison(
         expected,
         score,
         tuple(dict.fromkeys([*cells, *filter(None, references)])),
-        **said,
+        **options,
     )
 
     def key_of(line: Line, name: str) -> str:
@@ -259,43 +246,43 @@ def _comparison(
         return first - second[0] if second else first
 
     def effects(name: str) -> tuple[Effect, ...]:
-        columns = [[value(pair, name) for pair in own] for _, own in parts]
+        columns = [[value(pair, name) for pair in part] for _, part in parts]
         values = [pd.concat(c, axis=1, join="inner").dropna().mean(axis=1).sort_index() for c in columns]
         if any(one.empty for one in values):
             return ()
-        terms = [_further(results, own, key_of(own[0][0], name)) if searched else ([], []) for _, own in parts]
+        terms = [_further(results, part, key_of(part[0][0], name)) if searched else ([], []) for _, part in parts]
         return tuple(
-            effect(one.to_list(), expected, part, *further, results.overlap)
-            for one, (part, _), further in zip(values, parts, terms, strict=True)
+            effect(one.to_list(), expected, attributes, *further, results.overlap)
+            for one, (attributes, _), further in zip(values, parts, terms, strict=True)
         )
 
     if condition:
         return replace(made, reason=f"condition not met: {condition}")
-    key = key_of(found[0][0], score)
-    own = effects(score) if condition is not None else ()
+    key = key_of(cell_pairs[0][0], score)
+    measured = effects(score) if condition is not None else ()
     ami = key.removesuffix("nmi") + "ami"
     adjusted = effects(ami) if key.endswith("/nmi") and ami in results.score_keys else ()
-    if any(a.mean * b.mean < 0 for a, b in zip(own, adjusted, strict=False)):
+    if any(a.mean * b.mean < 0 for a, b in zip(measured, adjusted, strict=False)):
         # NMI has a floor that rises with the number of clusters; AMI is adjusted for chance.
         return replace(made, effects=adjusted, reason="decided by AMI, which contradicts NMI")
-    return replace(made, effects=own)
+    return replace(made, effects=measured)
 
 
-def _parts(found: Pairs, each: Sequence[str]) -> list[tuple[Mapping[str, Any], Pairs]]:
+def _parts(cell_pairs: Pairs, each: Sequence[str]) -> list[tuple[Mapping[str, Any], Pairs]]:
     """The pairs for each value of some attributes of their first cells."""
     parts: dict[str, tuple[Mapping[str, Any], list[tuple[Line, Line]]]] = {}
-    for first, second in found:
+    for first, second in cell_pairs:
         values = {key: attribute(first[0], setting(key)) for key in each}
-        parts.setdefault(identity(values), (values, []))[1].append((first, second))
+        parts.setdefault(compare.identity(values), (values, []))[1].append((first, second))
     return list(parts.values())
 
 
-def _further(results: Results, own: Pairs, key: str) -> tuple[list[Term], list[Term]]:
+def _further(results: Results, cell_pairs: Pairs, key: str) -> tuple[list[Term], list[Term]]:
     """What searches, and test classes, add to the variance of a mean difference."""
     weights: Counter[str] = Counter()
-    for (first,), (second,) in own:
-        weights.update({first.name: 1 / len(own)})
-        weights.subtract({second.name: 1 / len(own)})
+    for (first,), (second,) in cell_pairs:
+        weights.update({first.name: 1 / len(cell_pairs)})
+        weights.subtract({second.name: 1 / len(cell_pairs)})
     return search_terms(results, weights, key), class_terms(results, key, weights)
 
 
@@ -310,7 +297,6 @@ def _by_row(frame: pd.DataFrame, of: Callable[[np.ndarray], float]) -> pd.Series
 
 
 def _position(value: Any, values: Mapping[str, float]) -> float:
-    """What a value of a slope's setting counts as."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     text = "none" if value is None else value if isinstance(value, str) else value_text(value)
@@ -359,11 +345,11 @@ def _verdict(results: Results, test: ClaimTest, comparison: Comparison) -> Verdi
         return replace(verdict, reason="not run")
     if not comparison.effects:
         return replace(verdict, reason=comparison.reason or NO_SEED)
-    said = flags(results, cells, fixed=bool(comparison.fixed), same_length=True)
-    told = dict.fromkeys(caveat for cell in cells for caveat in caveats(study, cell))
-    verdict = replace(verdict, flags=said.found, unknown=said.unknown, caveats=tuple(told))
-    if said.found:
-        return replace(verdict, reason=f"not tested: {'; '.join(said.found)}")
+    doubt = flags(results, cells, fixed=bool(comparison.fixed), same_length=True)
+    remarks = dict.fromkeys(caveat for cell in cells for caveat in caveats(study, cell))
+    verdict = replace(verdict, flags=doubt.reasons, unknown=doubt.unknown, caveats=tuple(remarks))
+    if doubt.reasons:
+        return replace(verdict, reason=f"not tested: {'; '.join(doubt.reasons)}")
     if any(effect.seeds < 2 for effect in comparison.effects):
         return replace(verdict, word="undecided", reason=ONE_SEED)
     return verdict

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,37 +22,49 @@ from dml.report.wording import evidence, place_of, text_of
 
 say = Texts(__file__)
 
-OWN = "Claims of the studies' own"
-Proof = tuple[TheorySection, TheoryVerdict]
+STUDIES_CLAIMS = "Claims of the studies' own"
 
 
-def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> Page:
+class Proof(NamedTuple):
+    """What a section of the theory page says about a claim."""
+
+    anchor: str
+    title: str
+    verdict: TheoryVerdict
+
+
+def claims_page(root: Path, verdicts: Sequence[Verdict], proofs: Sequence[Proof]) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page."""
-    entries = claim_entries(verdicts, theory)
-    own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
+    entries = claim_entries(verdicts, proofs)
+    of_studies = []
+    for verdict in verdicts:
+        if verdict.claim.printed is None:
+            group, sign, tests = f"Study {verdict.study}", SIGNS[verdict.word], (_tested(verdict),)
+            entry = ClaimEntry("", group, sign, verdict.word, place_of(verdict), text_of(verdict), (), tests)
+            of_studies.append(entry)
     titles = {paper.name: paper.title for paper in papers_with_claims()}
-    said = [say("lead"), by_training(entries)] if titles else []
-    groups = {**titles, **{entry.group: entry.group for entry in own}}
+    paragraphs = [say("lead"), by_training(entries)] if titles else []
+    groups = {**titles, **{entry.group: entry.group for entry in of_studies}}
     blocks: list[Block] = [
         Paragraph(say("rule")),
         ClaimFilter(tuple(groups.items()), WORDS),
-        Download("claims", _frame(entries + own), "All claims as CSV", say("csv")),
+        Download("claims", _frame(entries + of_studies), "All claims as CSV", say("csv")),
     ]
     assets = Assets(root, "_claims")  # no study has this name
     sections = [PageSection("filter", "Find a claim", assets.save(blocks))]
     for anchor, title in titles.items():
         items = tuple(entry for entry in entries if entry.group == anchor)
         sections.append(PageSection(anchor, title, assets.save([ClaimList(items)])))
-    if own:
-        sections.append(PageSection("own", OWN, assets.save([ClaimList(tuple(own))])))
-    shown = entries or own
+    if of_studies:
+        sections.append(PageSection("own", STUDIES_CLAIMS, assets.save([ClaimList(tuple(of_studies))])))
+    shown = entries or of_studies
     counts = {word: sum(entry.verdict == word for entry in shown) for word in WORDS}
     return Page(
         "claims",
         "claims.html",
         eyebrow="Claims",
         title="What the papers claim, and what holds" if titles else "What the studies claim, and what holds",
-        description=said,
+        description=paragraphs,
         sections=sections,
         facts=[
             ("Claims", f"{len(shown)}", ""),
@@ -61,61 +73,55 @@ def claims_page(root: Path, verdicts: Sequence[Verdict], theory: Sequence[Theory
     )
 
 
-def is_by_training(entry: ClaimEntry) -> bool:
-    """Whether a study's trials gave the entry its verdict, in place of a computation, a count or a measured time."""
-    return any(found.study and found.verdict == entry.verdict for found in entry.evidence)
-
-
 def by_training(entries: Sequence[ClaimEntry]) -> str:
     """How many claims are confirmed or refuted, and how many of them by training."""
     decided = [entry for entry in entries if entry.verdict in ("confirmed", "refuted")]
-    return say(
-        "decided",
-        decided=len(decided),
-        claims=counted(len(entries), "claim"),
-        trained=sum(map(is_by_training, decided)),
-    )
+    trained = sum(any(e.study and e.verdict == entry.verdict for e in entry.evidence) for entry in decided)
+    return say("decided", decided=len(decided), claims=counted(len(entries), "claim"), trained=trained)
 
 
 def papers_with_claims() -> list[Paper]:
     """Those of the project's papers of which claims are known."""
-    known = {claim.paper for claim in paper_claims().values()}
-    return [paper for paper in papers() if paper.name in known]
+    with_claims = {claim.paper for claim in paper_claims().values()}
+    return [paper for paper in papers() if paper.name in with_claims]
 
 
-def claim_entries(verdicts: Sequence[Verdict], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
-    """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
-    proofs, testing = _proofs(theory), registered()
+def claim_entries(verdicts: Sequence[Verdict], proofs: Sequence[Proof]) -> list[ClaimEntry]:
+    """Every claim of the papers with its verdict, in the papers' order."""
+    testing = registered()
     return [
-        _printed(claim, verdicts, proofs.get(claim.id, ()), [t for t in testing if t.claim.id == claim.id])
+        _printed(
+            claim,
+            [verdict for verdict in verdicts if verdict.claim.id == claim.id],
+            [proof for proof in proofs if proof.verdict.claim == claim.id],
+            [test for test in testing if test.claim.id == claim.id],
+        )
         for claim in paper_claims().values()
     ]
 
 
-def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
-    """What the sections of the theory page decide, by claim."""
-    found: dict[str, list[Proof]] = {}
-    for section in theory:
-        for verdict in section.verdicts() if isinstance(section, VerdictSection) else []:
-            if verdict.claim not in paper_claims():
-                raise ValueError(f"theory section {section.anchor!r}: no paper has the claim {verdict.claim!r}")
-            found.setdefault(verdict.claim, []).append((section, verdict))
-    return found
+def proofs_of(sections: Sequence[TheorySection]) -> list[Proof]:
+    """What the sections of the theory page decide: each verdict with the section's anchor and title."""
+    deciding = [section for section in sections if isinstance(section, VerdictSection)]
+    proofs = [Proof(section.anchor, section.title, proof) for section in deciding for proof in section.verdicts()]
+    for proof in proofs:
+        if proof.verdict.claim not in paper_claims():
+            raise ValueError(f"theory section {proof.anchor!r}: no paper has the claim {proof.verdict.claim!r}")
+    return proofs
 
 
 def _printed(
-    claim: PaperClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[ClaimTest]
+    claim: PaperClaim, tested: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[ClaimTest]
 ) -> ClaimEntry:
-    tested = [verdict for verdict in verdicts if verdict.claim.id == claim.id]
-    words: list[Word] = [proof.verdict for _, proof in proofs]
+    words: list[Word] = [proof.verdict.verdict for proof in proofs]
     word = worst(words) if words else head(claim, tested)
-    found = [_proof(section, proof) for section, proof in proofs] + [_tested(verdict) for verdict in tested]
-    found.sort(key=lambda e: DECIDED.index(e.verdict) if e.verdict in DECIDED else len(DECIDED))
+    items = [*map(_proof, proofs), *map(_tested, tested)]
+    items.sort(key=lambda e: DECIDED.index(e.verdict) if e.verdict in DECIDED else len(DECIDED))
     facts = [("Published", claim.published_effect)]
-    facts += [("Corrected", proof.corrected) for _, proof in proofs]
+    facts += [("Corrected", proof.verdict.corrected) for proof in proofs]
     if word == "needs data":
         facts.append(("Needs data", ", ".join(claim.needs)))
-    if not found:
+    if not items:
         facts.append(("Why no study decides it", claim.no_study))
     if word in ("not tested", "needs data") or (word == "undecided" and claim.least_sources > 1):
         facts.append(("What would decide it", claim.comparison))
@@ -128,15 +134,8 @@ def _printed(
         claim.place,
         claim.claim,
         tuple((label, value) for label, value in facts if value),
-        tuple(found),
+        tuple(items),
         commands=commands if word in ("not tested", "needs data") else (),
-    )
-
-
-def _own(verdict: Verdict) -> ClaimEntry:
-    sign, place = SIGNS[verdict.word], place_of(verdict)
-    return ClaimEntry(
-        "", f"Study {verdict.study}", sign, verdict.word, place, text_of(verdict), (), (_tested(verdict),)
     )
 
 
@@ -144,9 +143,9 @@ def _tested(verdict: Verdict) -> Evidence:
     return evidence(verdict, verdict.title, f"studies/{verdict.study}.html#claims")
 
 
-def _proof(section: TheorySection, proof: TheoryVerdict) -> Evidence:
-    where = f"Theory, {section.title}"
-    return Evidence(SIGNS[proof.verdict], proof.verdict, where, f"theory.html#{section.anchor}", proof.finding)
+def _proof(proof: Proof) -> Evidence:
+    word, href = proof.verdict.verdict, f"theory.html#{proof.anchor}"
+    return Evidence(SIGNS[word], word, f"Theory, {proof.title}", href, proof.verdict.finding)
 
 
 def _frame(entries: Sequence[ClaimEntry]) -> pd.DataFrame:
@@ -162,29 +161,6 @@ def _frame(entries: Sequence[ClaimEntry]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@dataclass
-class Proved:
-    """A section whose verdicts are computed, for the page of claims."""
-
-    anchor: str
-    title: str
-    decided: list[TheoryVerdict]
-
-    @classmethod
-    def of(cls, section: TheorySection) -> Proved:
-        """What a section decides."""
-        decided = section.verdicts() if isinstance(section, VerdictSection) else []
-        return cls(section.anchor, section.title, decided)
-
-    def content(self) -> Iterator[Block | None]:
-        """Nothing: the page of theory has it."""
-        yield from ()
-
-    def verdicts(self) -> list[TheoryVerdict]:
-        """The verdicts."""
-        return self.decided
-
-
 def theory_sections() -> list[TheorySection]:
     """The sections that the papers have, paper by paper."""
     return [discovery.build(paper.package, name) for paper in papers() for name in paper.sections]
@@ -194,12 +170,12 @@ def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
     """Save the figures and CSV files of the theory page below `root`, and return the page."""
     assets = Assets(root, "_theory")  # no study has this name
     sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
-    said = " ".join(filter(None, (paper.computed for paper in papers())))
+    summary = " ".join(filter(None, (paper.computed for paper in papers())))
     return Page(
         "theory",
         "theory.html",
         eyebrow="Theory",
         title="What the papers prove, computed",
-        description=[said] if said else [],
+        description=[summary] if summary else [],
         sections=sections,
     )

@@ -114,10 +114,6 @@ class PercentTicks(Formatter):
     def __init__(self, one: float) -> None:
         self._one = one
 
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """One value by itself, as under the cursor."""
-        return self.format_ticks([x])[0]
-
     def format_ticks(self, values: Iterable[float]) -> list[str]:
         """The labels of an axis. An error of a hundredth of the smallest step between ticks is not visible."""
         shares = np.asarray(list(values), dtype=float) * (100 / self._one)
@@ -197,8 +193,8 @@ def draw(panels: Iterable[Axes], series: Sequence[Series], **title: Any) -> pd.D
     """
     for axes, panel in zip(panels, dict.fromkeys(each.panel for each in series), strict=True):
         axes.set_title(panel, **title)
-        for own in [each for each in series if each.panel == panel]:
-            axes.plot(own.frame["x"], own.frame["y"], own.look, **own.more)
+        for line in [each for each in series if each.panel == panel]:
+            axes.plot(line.frame["x"], line.frame["y"], line.look, **line.more)
     return pd.concat([each.frame for each in series], ignore_index=True)
 
 

@@ -1,7 +1,7 @@
 """How names are written for a reader, and the report's sentences: those of a module are in the YAML file of its name.
 
 say = Texts(__file__)
-say("best_sets", over="seeds")  # the text `best_sets` with its placeholder `{over}` filled
+say("ends", where="at once")  # the text `ends` with its placeholder `{where}` filled
 """
 
 from __future__ import annotations
@@ -44,13 +44,9 @@ def metric_of(key: str) -> str:
 
 def score_label(key: str) -> str:
     """`test/fine/recall@1` -> `R@1, test classes, fine labels`."""
-    return f"{metric_label(metric_of(key))}, {_group(key)}"
-
-
-def group_label(key: str) -> str:
-    """`test/fine/recall@1` -> `Test classes, fine labels`."""
-    text = _group(key)
-    return text[:1].upper() + text[1:]
+    split, level, metric = ScoreKey.parse(key)
+    judged_by = "against labels as given" if level == "given" else f"{level} labels"
+    return f"{metric_label(metric)}, {SETS.get(split, split)}, {judged_by}"
 
 
 def readable(name: str) -> str:
@@ -81,22 +77,17 @@ def noise_name(noise: str) -> str:
     return "topline: correct labels only" if is_topline(noise) else f"{readable(noise)} noise"
 
 
-def level_label(noise: str, rate: float, own: bool) -> str:
+def level_label(noise: str, rate: float, user_labels: bool) -> str:
     """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""
-    made = own and makes_noise(noise) and not is_topline(noise)
+    made = user_labels and makes_noise(noise) and not is_topline(noise)
     return numbers.made_wrong(rate) if made else f"{numbers.rate(rate)} noise"
 
 
-def noise_axis(noise: str, own: bool = False) -> str:
+def noise_axis(noise: str, user_labels: bool = False) -> str:
     """What the rate of a noise model is a share of."""
     if is_topline(noise):
         return "share of training samples left out"
-    return f"share of training labels that {'was made wrong' if own and makes_noise(noise) else 'are wrong'}"
-
-
-def _group(key: str) -> str:
-    part, level, _ = ScoreKey.parse(key)
-    return f"{SETS.get(part, part)}, {'against labels as given' if level == 'given' else f'{level} labels'}"
+    return f"share of training labels that {'was made wrong' if user_labels and makes_noise(noise) else 'are wrong'}"
 
 
 class Texts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pydantic import ValidationError
@@ -31,16 +30,16 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
         return today, trials, say("unreadable", why=_first(error))
     if ran == today:
         return today, trials, ""
-    own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
-    if not own & wanted:
+    cells_run, cells_today = ({cell.name for cell in study.cells()} for study in (ran, today))
+    if not cells_run & cells_today:
         return today, trials[:0], say("none")
-    ran = ran.without(own - wanted)
-    said = [say("changed")]
-    if gone := len(own - wanted):
-        said.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
-    if new := len(wanted - own):
-        said.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
-    return ran, trials[trials["cell"].isin(own & wanted)], " ".join(said)
+    ran = ran.without(cells_run - cells_today)
+    changes = [say("changed")]
+    if gone := len(cells_run - cells_today):
+        changes.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
+    if new := len(cells_today - cells_run):
+        changes.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
+    return ran, trials[trials["cell"].isin(cells_run & cells_today)], " ".join(changes)
 
 
 def _first(error: ValueError) -> str:
@@ -82,7 +81,14 @@ def load(
     if not path.is_file():
         waiting = f"Not run here yet: dml run {study.name}"
         return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting)
-    summary, problem = _summary(folder / "summary.json")
+    content, problem = None, ""
+    try:
+        content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        problem = f"summary.json cannot be read: {error}"
+    summary = content if isinstance(content, dict) else {}
     trials = pd.DataFrame()
     try:
         trials = pd.read_parquet(path)
@@ -102,14 +108,3 @@ def _complete(trials: pd.DataFrame) -> pd.DataFrame:
     lacking = {column: None for column in COLUMNS if column not in trials}
     trials = trials.assign(**lacking, **({} if "split" in trials else {"split": 0}))
     return trials.assign(**{column: pd.to_numeric(trials[column], errors="coerce") for column in NUMBERS})
-
-
-def _summary(path: Path) -> tuple[dict[str, Any], str]:
-    """The content, and what is wrong with it; a missing file is an empty summary."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}, ""
-    except (OSError, ValueError) as error:
-        return {}, f"summary.json cannot be read: {error}"
-    return (content if isinstance(content, dict) else {}), ""

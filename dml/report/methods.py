@@ -66,31 +66,21 @@ def further(cell: Cell) -> dict[str, Any]:
 
 
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
-    """The method of a cell."""
-    own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
+    settings_of_loss = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
-    if own:
-        loss += "(" + ",".join(f"{key}{_setting_text(value)}" for key, value in own.items()) + ")"
+    texts = []
+    for key, value in settings_of_loss.items():
+        inner = ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, Mapping) else ""
+        texts.append(f"{key} {inner}" if inner else f"{key}={value}")
+    loss += f"({','.join(texts)})" if texts else ""
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
     settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
     part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""
     if cell.positives is not None and cell.negatives is not None:
         return Method(loss, cell.positives, cell.negatives, part, settings)
-    tuples = cell.tuples if cell.miner is not None or _takes_tuples(cell) else ""
-    return Method(loss, "", tuples, part, settings)
-
-
-def _setting_text(value: Any) -> str:
-    """`=0.2`; of settings within a setting ` size 1500, warm_up 20`."""
-    if isinstance(value, Mapping):
-        return " " + ", ".join(f"{key} {each}" for key, each in value.items())
-    return f"={value}"
-
-
-def _takes_tuples(cell: Cell) -> bool:
-    """Whether the cell's loss, with its settings, takes tuples; without policies it then takes all pairs."""
     section = LossSection(name=cell.loss.name, settings=dict(cell.loss.settings))
-    return grid.loss_with(section, cell.grid_point).uses_tuples
+    takes_tuples = cell.miner is not None or grid.loss_with(section, cell.grid_point).uses_tuples
+    return Method(loss, "", cell.tuples if takes_tuples else "", part, settings)
 
 
 def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:

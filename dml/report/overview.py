@@ -10,12 +10,12 @@ import pandas as pd
 from dml.config import Study
 from dml.counting import counted
 from dml.report.claims import with_verdicts
-from dml.report.claims_page import by_training, claim_entries, papers_with_claims, theory_sections
+from dml.report.claims_page import by_training, claim_entries, papers_with_claims, proofs_of, theory_sections
 from dml.report.labels import Texts, metric_label
 from dml.report.loading import load
 from dml.report.methods import IN_SHORT, after_comma, mark
 from dml.report.numbers import duration
-from dml.report.page.blocks import ClaimEntry, Evidence, Paragraph
+from dml.report.page.blocks import ClaimEntry, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
 from dml.report.regimes import END, FILE, START, TITLE, regimes
 from dml.report.results import Results
@@ -33,33 +33,23 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     """The page as Markdown, of studies that are published."""
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
-    entries = claim_entries([verdict for results in loaded for verdict in results.verdicts], theory_sections())
+    verdicts = [verdict for results in loaded for verdict in results.verdicts]
+    entries = claim_entries(verdicts, proofs_of(theory_sections()))
+    trials = pd.concat([results.trials for results in loaded]).drop_duplicates("key")  # studies share some
+    number, of_trials = counted(len(loaded), "study"), counted(len(trials), "trial")
+    spent = duration(float(trials["seconds"].sum()))
+    table = regimes(loaded, files.parent / FILE)
     blocks = (
         Heading(1, "Results"),
         Paragraph(say("head")),
         Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
-        *_regimes(loaded, files.parent / FILE),
-        _totals(loaded),
+        *((Heading(2, TITLE), Paragraph(START), table, Paragraph(END)) if table is not None else ()),
+        Paragraph(say("total", studies=number, trials=of_trials, spent=spent)),
         *_papers(entries),
         *_studies(loaded),
     )
     return markdown(blocks) + "\n"
-
-
-def _regimes(studies: Sequence[Results], cases: Path) -> Iterator[MarkdownBlock]:
-    table = regimes(studies, cases)
-    if table is not None:
-        yield from (Heading(2, TITLE), Paragraph(START), table, Paragraph(END))
-
-
-def _totals(studies: Sequence[Results]) -> Paragraph:
-    """Trials that several studies share count once."""
-    trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
-    what = counted(len(studies), "study")
-    spent = duration(float(trials["seconds"].sum()))
-    number = counted(len(trials), "trial")
-    return Paragraph(say("total", studies=what, trials=number, spent=spent))
 
 
 def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:
@@ -75,16 +65,13 @@ def _papers(entries: Sequence[ClaimEntry]) -> Iterator[MarkdownBlock]:
 
 def _item(entry: ClaimEntry) -> str:
     """A claim; what the tests found that made its verdict comes first, each with its study."""
-    found = sorted(entry.evidence, key=lambda evidence: evidence.verdict != entry.verdict)
-    texts = [f"{e.verdict}: " * (e.verdict != entry.verdict) + f"{e.text}{_source(e)}" for e in found]
+    tests = sorted(entry.evidence, key=lambda evidence: evidence.verdict != entry.verdict)
+    notes = [f": {e.note.rstrip('.')}" if e.note else "" for e in tests]
+    sources = [f" (`{e.study}`{note})" if e.study else "" for e, note in zip(tests, notes, strict=True)]
+    words = [f"{e.verdict}: " if e.verdict != entry.verdict else "" for e in tests]
+    texts = [f"{word}{e.text}{source}" for word, e, source in zip(words, tests, sources, strict=True)]
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
     return f"{entry.sign} **{entry.verdict}**: {entry.text} ({entry.place}) {'; '.join(texts)}{corrected}"
-
-
-def _source(found: Evidence) -> str:
-    """The study with the claim's remark: `(`eps-noise`: asked later)`."""
-    note = f": {found.note.rstrip('.')}" if found.note else ""
-    return f" (`{found.study}`{note})" if found.study else ""
 
 
 def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
@@ -96,19 +83,19 @@ def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
         spent = duration(float(results.trials["seconds"].sum()))
         yield Heading(3, study.title)
         yield Paragraph(" ".join(study.description.split()))
-        yield _own_claims(results)
+        yield _study_claims(results)
         yield Picture(f"{metric_label(study.search.objective)} of each method", f"{FIGURES / study.name}.png")
         machine, commit = summary.get("machine", "one machine"), commit + after_comma(mark(study))
         yield Paragraph(say("study", name=study.name, what=what, spent=spent, machine=machine, commit=commit))
 
 
-def _own_claims(results: Results) -> Items:
+def _study_claims(results: Results) -> Items:
     """What the study itself asks, as a list; what papers claim is above."""
     lines = []
     for verdict in results.verdicts:
         if verdict.claim.printed is None:
             tested = evidence(verdict)
             note = f" {tested.note}" if tested.note else ""
-            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {text_of(verdict)} {tested.text}.{note}"
-            lines.append(" ".join(found.split()))
+            text = f"{SIGNS[verdict.word]} **{verdict.word}**: {text_of(verdict)} {tested.text}.{note}"
+            lines.append(" ".join(text.split()))
     return Items(tuple(lines))

@@ -15,20 +15,12 @@ from pydantic_core import to_jsonable_python
 from dml.config.for_use import explained, makes_noise
 from dml.counting import counted
 from dml.losses import closed_form_of
+from dml.report.analysis import selection
 from dml.report.analysis.flags import RISING, doubts
-from dml.report.analysis.intervals import covers_of, summary_at
+from dml.report.analysis.intervals import score_sources, summary_at
 from dml.report.analysis.paired import compared
-from dml.report.analysis.selection import (
-    ON_TEST,
-    ON_VALIDATION,
-    Labels,
-    best_of,
-    dataset_of,
-    labels_of,
-    score_of,
-    validations,
-)
-from dml.report.analysis.untrained import gain_over, untrained
+from dml.report.analysis.selection import Labels, best_of, validations
+from dml.report.analysis.untrained import gain_of_cell, untrained
 from dml.report.labels import Texts, metric_label, metric_of, readable, score_label
 from dml.report.methods import EXPLAINED, after_comma, mark
 from dml.report.numbers import points
@@ -119,13 +111,13 @@ def recommend(
     if rate is not None and not (math.isfinite(rate) and 0 <= rate < 1):
         near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
         raise ValueError(f"rate: expected a share of wrong labels, at least 0 and below 1, got {rate:g}{near}")
-    dataset = dataset_of(results, dataset)
-    key = score_of(results, dataset, score)
-    labels = labels_of(results, dataset, noise, rate, wrong, key)
+    dataset = selection.dataset_of(results, dataset)
+    key = selection.score_of(results, dataset, score)
+    labels = selection.labels_of(results, dataset, noise, rate, wrong, key)
     names = results.rivals(dataset, *labels.level)
     methods = _rivals(results, key, names)
     best = methods[0].cell
-    said = _outcome(results, best, key)
+    verdict = _outcome(results, best, key)
     return Recommendation(
         results.study.name,
         dataset,
@@ -136,11 +128,11 @@ def recommend(
         key,
         tuple(methods),
         settings_of(results, best),
-        (*_notes(results, labels, methods, len(names) - len(methods)), said.text),
+        (*_notes(results, labels, methods, len(names) - len(methods)), verdict.text),
         mark(results.study),
         results.study.block,
-        covers_of(results, key, best),
-        said.free,
+        score_sources(results, key, best),
+        verdict.free,
     )
 
 
@@ -149,20 +141,20 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
 
     Of `training`, the settings in `ALWAYS` and those that are not defaults.
     """
-    own = results.cells[cell]
-    section = results.study.training_of(own)
+    trained = results.cells[cell]
+    section = results.study.training_of(trained)
     training, defaults = to_jsonable_python(section), to_jsonable_python(type(section)())
-    chosen: dict[str, Any] = {"loss": own.loss.name}
-    chosen |= {"miner": own.miner.name} if own.miner is not None else {}
-    chosen |= {"positives": own.positives, "negatives": own.negatives} if own.positives is not None else {}
-    chosen |= {"filter": own.filter.name} if own.filter is not None else {}
+    chosen: dict[str, Any] = {"loss": trained.loss.name}
+    chosen |= {"miner": trained.miner.name} if trained.miner is not None else {}
+    chosen |= {"positives": trained.positives, "negatives": trained.negatives} if trained.positives is not None else {}
+    chosen |= {"filter": trained.filter.name} if trained.filter is not None else {}
     flat = {
         f"training.{name}": value
         for name, value in training.items()
         if name in ALWAYS or (value != defaults[name] and name != "search")
     }
-    found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
-    return {**chosen, **flat, **own.grid_point, **found}
+    searched = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
+    return {**chosen, **flat, **trained.grid_point, **searched}
 
 
 def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
@@ -170,58 +162,36 @@ def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
     winner = {"other": rows[0]["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
     rivals = []
     for row in [winner, *(row for row in rows if row["other"])]:
-        name, score = row["other"], summary_at(results, row["other"], key, "s")
-        rivals.append(
-            Rival(
-                results.methods[name].label,
-                name,
-                BEST if row is winner else _verdict(row["p adjusted"], row["difference"]),
-                score["s mean"],
-                _known(score["s low"]),
-                _known(score["s high"]),
-                score["s n"],
-                row["difference"],
-                _known(row["low"]),
-                _known(row["high"]),
-                _known(row["p adjusted"]),
-            )
-        )
+        name, behind, p = row["other"], row["difference"], row["p adjusted"]
+        score = summary_at(results, name, key, "s")
+        verdict = UNKNOWN if math.isnan(p) else AS_GOOD if p >= LEVEL else WORSE if behind > 0 else BETTER
+        numbers = score["s low"], score["s high"], row["low"], row["high"], p
+        low, high, behind_low, behind_high, p = (None if math.isnan(value) else float(value) for value in numbers)
+        verdict = BEST if row is winner else verdict
+        label, mean, seeds = results.methods[name].label, score["s mean"], score["s n"]
+        rivals.append(Rival(label, name, verdict, mean, low, high, seeds, behind, behind_low, behind_high, p))
     return rivals
-
-
-def _verdict(p: float, behind: float) -> str:
-    if math.isnan(p) or p >= LEVEL:
-        return UNKNOWN if math.isnan(p) else AS_GOOD
-    return WORSE if behind > 0 else BETTER
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _notes(results: Results, labels: Labels, methods: list[Rival], lacking: int) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
-    found = [text for text in (EXPLAINED[mark(results.study)], results.origin) if text]
+    notes = [text for text in (EXPLAINED[mark(results.study)], results.origin) if text]
     measured = labels.level.rate
-    if (
-        labels.rate is not None
-        and labels.text.startswith("at ")
-        and not math.isclose(measured, labels.rate, abs_tol=1e-6)
-    ):
-        found.append(say("nearest", rate=rate_text(labels.rate), nearest=rate_text(measured)))
+    if labels.rate is not None and labels.text.startswith("at ") and abs(measured - labels.rate) > 1e-6:
+        notes.append(say("nearest", rate=rate_text(labels.rate), nearest=rate_text(measured)))
     if lacking:
-        found.append(say("left_out", lacking=counted(lacking, "method"), methods=lacking + len(methods)))
+        notes.append(say("left_out", lacking=counted(lacking, "method"), methods=lacking + len(methods)))
     if len(methods) > 1:
-        found += [say("one_seed")] * (methods[0].seeds < 2)
-        found.append(ON_TEST if validations(results, [rival.cell for rival in methods]) is None else ON_VALIDATION)
-    found += explained(results.study, [results.cells[rival.cell] for rival in methods])
+        notes += [say("one_seed")] * (methods[0].seeds < 2)
+        notes.append(selection.explained(results, [rival.cell for rival in methods]))
+    notes += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
-        found.append(say("splits"))
+        notes.append(say("splits"))
     rising = [rival.method for rival in methods if RISING in doubts(results, rival.cell)]
     if rising:
         who = rising[0] if len(rising) == 1 else f"{len(rising)} of {counted(len(methods), 'method')}"
-        found.append(say("rising", methods=who))
-    return found
+        notes.append(say("rising", methods=who))
+    return notes
 
 
 @dataclass(frozen=True)
@@ -273,10 +243,10 @@ def _outcome(results: Results, cell: str, *keys: str) -> Outcome:
     """`outcome` of a cell beside what is free at its labels, by some scores."""
     at, gains, label = results.cells[cell], {}, ""
     for key in dict.fromkeys(keys):
-        own = untrained(results, at.dataset, at.noise, at.rate, key) if key in results.score_keys else None
-        if own is not None:
-            label = label or own.label
-            gains[metric_label(metric_of(key))] = gain_over(results, cell, own, key)[0]
+        baseline = untrained(results, at.dataset, at.noise, at.rate, key) if key in results.score_keys else None
+        if baseline is not None:
+            label = label or baseline.label
+            gains[metric_label(metric_of(key))] = gain_of_cell(results, cell, baseline, key)[0]
     return outcome(results.study.name, results.methods[cell].label, label, gains, trains(results, cell))
 
 
@@ -288,16 +258,15 @@ def trains(results: Results, cell: str) -> bool:
     return not stops or any(stop != 0 for stop in stops)
 
 
-def best_free(found: Recommendation, results: Results) -> Rival:
+def best_free(recommendation: Recommendation, results: Results) -> Rival:
     """The best of the methods that train nothing."""
-    free = [rival for rival in found.methods if not trains(results, rival.cell)]
+    free = [rival for rival in recommendation.methods if not trains(results, rival.cell)]
     if not free:
-        raise ValueError(say("no_free", study=found.study))
+        raise ValueError(say("no_free", study=recommendation.study))
     return max(free, key=lambda rival: rival.mean)
 
 
-def title(found: Recommendation) -> str:
+def title(of: Recommendation) -> str:
     """`quickstart at 23% wrong labels (digits, uniform noise, not tuned): MAP@R, test classes, fine labels`."""
-    noise = f", {readable(found.noise)} noise" if found.level and makes_noise(found.noise) else ""
-    place = f"{found.dataset}{noise}{after_comma(found.tuning)}"
-    return f"{found.study} {found.labels} ({place}): {score_label(found.score)}"
+    noise = f", {readable(of.noise)} noise" if of.level and makes_noise(of.noise) else ""
+    return f"{of.study} {of.labels} ({of.dataset}{noise}{after_comma(of.tuning)}): {score_label(of.score)}"

@@ -50,25 +50,21 @@ COLUMNS = (
 
 def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     """One row per case of the file whose study is among these; None without any."""
-    known = {results.study.name: results for results in studies}
-    asked = yaml.safe_load(file.read_text(encoding="utf-8")) if file and file.is_file() else None
-    rows = [_row(known[row["study"]], row) for row in asked or () if row.get("study") in known]
+    by_study = {results.study.name: results for results in studies}
+    cases = yaml.safe_load(file.read_text(encoding="utf-8")) if file and file.is_file() else None
+    rows = [_row(by_study[row["study"]], row) for row in cases or () if row.get("study") in by_study]
     if not rows:
         return None
-    fallen, of_all = sum(row["falls"] for row in rows), of_pretrained(studies)
+    tuned = [(results, gain) for results in studies if not mark(results.study) for gain, *_ in each_gain(results)]
+    trained = [(gain, results.study.training_of(results.cells[gain.best])) for results, gain in tuned]
+    of_all = Counter(gain_verdict(gain.gain) for gain, training in trained if training.frozen or training.train_from)
+    fallen = sum(row["falls"] for row in rows)
     lead = joined(
         say("lead"),
         say("fallen", fallen=fallen, cases=counted(len(rows), "row")) if fallen else "",
         say("pretrained", rows=of_all.total(), better=of_all[BETTER], worse=of_all[WORSE]) if of_all else "",
     )
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
-
-
-def of_pretrained(studies: Sequence[Results]) -> Counter[str]:
-    """How many gains of a tuned head or tuned upper blocks, over any length, are what `said` calls them."""
-    tuned = [(results, gain) for results in studies if not mark(results.study) for gain, *_ in each_gain(results)]
-    trained = [(gain, results.study.training_of(results.cells[gain.best])) for results, gain in tuned]
-    return Counter(said(gain.gain) for gain, training in trained if training.frozen or training.train_from)
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
@@ -84,7 +80,7 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
                 yield one, gain_of_best(results, dataset, noise, at, key, length, oracles), key
 
 
-def said(gain: Summary) -> str:
+def gain_verdict(gain: Summary) -> str:
     """Whether an interval, which one block does not have, is on one side of zero."""
     return BETTER if gain.low > 0 else WORSE if gain.high < 0 else "not told apart"
 
@@ -92,29 +88,29 @@ def said(gain: Summary) -> str:
 def with_regimes(text: str, page: str) -> str:
     """A text with the table of a page in place of its own, if both have one between the marks."""
     before, start, rest = text.partition(START)
-    _, found, table = page.partition(START)
-    return "".join([before, start, table.partition(END)[0], END, rest.partition(END)[2]]) if start and found else text
+    _, matched, table = page.partition(START)
+    return "".join([before, start, table.partition(END)[0], END, rest.partition(END)[2]]) if start and matched else text
 
 
-def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
+def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     try:
-        case, noise, rate = asked["case"], asked["noise"], float(asked["rate"])
+        case, noise, rate = entry["case"], entry["noise"], float(entry["rate"])
     except KeyError as error:
-        raise ValueError(f"{FILE}: a row has case, study, noise and rate; {asked} lacks {error}") from None
+        raise ValueError(f"{FILE}: a row has case, study, noise and rate; {entry} lacks {error}") from None
     gains = each_gain(results, oracles=False)
-    found = [each for each in gains if each[0].noise == noise and abs(each[0].rate - rate) < SAME]
-    if len(found) != 1:
+    matching = [each for each in gains if each[0].noise == noise and abs(each[0].rate - rate) < SAME]
+    if len(matching) != 1:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
-    gain, same, key = found[0]
-    method, cheap, falls = _trained(results.methods[gain.best]), _without_training(gain.untrained), asked.get("falls")
+    gain, same, key = matching[0]
+    method, cheap, falls = _trained(results.methods[gain.best]), _without_training(gain.untrained), entry.get("falls")
     do = cheap
     if falls:
         do = f"does not stand: {falls}"
-    elif said(gain.gain) == BETTER:
+    elif gain_verdict(gain.gain) == BETTER:
         do = f"train: {method}"
-    elif same is not None and said(same.gain) == BETTER:
+    elif same is not None and gain_verdict(same.gain) == BETTER:
         do = f"{cheap}; for {same.untrained.length} dimensions train: {method}"
-    elif said(gain.gain) != WORSE:
+    elif gain_verdict(gain.gain) != WORSE:
         do = f"{cheap} (not told apart from training: {method})"
     told = caveats(results.study, results.cells[gain.best])
     chosen = after_comma(ON_CORRECT if ON_CORRECT in told else "")
@@ -125,25 +121,25 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
         "case": case,
         "wrong": (f"{written(rate)} {NAMES.get(noise, noise)}" if rate else "none") + chosen,
         "do": do,
-        "over": _over(results, gain),
+        "over": _baseline_text(results, gain),
         "gain": points(gain.gain) + after_comma(", ".join(others)),
         "map": points(ordered.gain) if ordered is not None else NOTHING,
-        "covers": _covers(results, gain, ordered),
+        "covers": _sources_text(results, gain, ordered),
         "study": results.study.name,
         "trained": method,
         "falls": bool(falls),
     }
 
 
-def _covers(results: Results, gain: Gain, ordered: Gain | None) -> str:
+def _sources_text(results: Results, gain: Gain, ordered: Gain | None) -> str:
     """`5 folds`; of one class split `seeds and searches; MAP@R: seeds, classes and searches`."""
     if results.study.splits > 1:
         return counted(results.study.splits, "fold" if results.study.folds else "class split")
-    of_map = f"; MAP@R: {ordered.covers}" if ordered is not None and ordered.covers != gain.covers else ""
-    return f"{gain.covers}{of_map}"
+    of_map = f"; MAP@R: {ordered.sources}" if ordered is not None and ordered.sources != gain.sources else ""
+    return f"{gain.sources}{of_map}"
 
 
-def _over(results: Results, gain: Gain) -> str:
+def _baseline_text(results: Results, gain: Gain) -> str:
     """What the gain is over: `whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`."""
     side = results.study.dataset(gain.dataset).side
     start, projection, mirror = _parts(gain.untrained)

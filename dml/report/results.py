@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -39,24 +39,19 @@ class FigureData:
 
     Attributes
     ----------
-    found : what has been computed so far, by the same names.
+    computed : what has been computed so far, by the same names.
     """
 
     snapshot: Mapping[str, np.ndarray] | None = None
     before: Mapping[str, np.ndarray] = field(default_factory=dict)
-    found: Arrays = field(default_factory=dict)
+    computed: Arrays = field(default_factory=dict)
 
     def of(self, figure: str, key: str, part: str, compute: Callable[[], Arrays]) -> Arrays:
-        """The arrays of one figure for one trial and set, by their field; of a snapshot without them, none.
-
-        Parameters
-        ----------
-        compute : returns them. They are drawn as they are, so they should be as small as the figure allows.
-        """
-        place = _place(figure, key, part)
+        """The arrays of one figure for one trial and set, by field; none of a snapshot that lacks them."""
+        place = f"{figure}/{key[:KEY_DIGITS]}/{part}/"
         if self.snapshot is None:
             arrays = compute() or _at(place, self.before)
-            self.found.update({place + name: array for name, array in arrays.items()})
+            self.computed.update({place + name: array for name, array in arrays.items()})
             return arrays
         return _at(place, self.snapshot)
 
@@ -69,10 +64,6 @@ class FigureData:
 
 def _at(place: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
     return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
-
-
-def _place(figure: str, key: str, part: str) -> str:
-    return f"{figure}/{key[:KEY_DIGITS]}/{part}/"
 
 
 @dataclass(frozen=True)
@@ -89,8 +80,8 @@ class Results:
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
     @cached_property
-    def analyses(self) -> dict[str, Any]:
-        """What `dml.report.results` keeps, by the name of the analysis. A record with other fields begins anew."""
+    def analyses(self) -> dict[Any, Any]:
+        """What `once` keeps. A record with other fields begins anew."""
         return {}
 
     @cached_property
@@ -114,7 +105,7 @@ class Results:
                 values.setdefault(key, set()).add(value_text(value))
         if "filter" in values and any(cell.filter is None for cell in self.cells.values()):
             values["filter"].add("none")
-        return [key for key, found in values.items() if len(found) > 1]
+        return [key for key, texts in values.items() if len(texts) > 1]
 
     @cached_property
     def conditions(self) -> list[tuple[str, str]]:
@@ -131,15 +122,15 @@ class Results:
     @cached_property
     def cells_by_method(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:
         """By dataset and method, the cells at each noise model and rate."""
-        found: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
+        cells: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
         for name, cell in self.cells.items():
-            found.setdefault((cell.dataset, self.methods[name]), {})[cell.noise, cell.rate] = name
-        return found
+            cells.setdefault((cell.dataset, self.methods[name]), {})[cell.noise, cell.rate] = name
+        return cells
 
     def cells_of(self, dataset: str, noise: str, rate: float | None = None) -> list[str]:
         """The names of the cells of one condition, at one noise rate or at all."""
-        found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
-        return [name for name, c in found.items() if rate is None or c.rate == rate]
+        cells = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
+        return [name for name, c in cells.items() if rate is None or c.rate == rate]
 
     @cached_property
     def experiment(self) -> bool:
@@ -151,26 +142,24 @@ class Results:
         """`cells_of` a noise rate, without filters that leave nothing out: they are told that no label is wrong."""
         names = self.cells_of(dataset, noise, rate)
         plain = {self.methods[name] for name in names}
-        return [n for n in names if not (_idle(self.cells[n]) and self.methods[n].unfiltered in plain)]
+        told = {name for name in names if (part := self.cells[name].filter) is not None and is_told(part)}
+        return [name for name in names if rate or not (name in told and self.methods[name].unfiltered in plain)]
 
     def rates(self, dataset: str, noise: str) -> list[float]:
         """The noise rates of one condition, ascending."""
         return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
 
     @cached_property
-    def own_labels(self) -> bool:
+    def user_labels(self) -> bool:
         """Whether the labels are a user's own on all datasets, so that some may be wrong at rate 0."""
         return all(has_user_labels(self.study, dataset.label) for dataset in self.study.datasets)
 
     def level(self, noise: str, rate: float) -> str:
         """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""
-        return level_label(noise, rate, self.own_labels)
+        return level_label(noise, rate, self.user_labels)
 
     def where(self, dataset: str, noise: str) -> str:
-        """What a caption adds if the study has several datasets or noise models: `, on cub200, uniform noise`.
-
-        `, no added noise` if the only rate of the noise model is 0.
-        """
+        """What a caption adds for several datasets or noise models: `, on cub200, uniform noise`."""
         datasets, models = ({pair[i] for pair in self.conditions} for i in (0, 1))
         on = f", on {dataset}" if len(datasets) > 1 else ""
         named = noise_name(noise) if any(self.rates(dataset, noise)) else "no added noise"
@@ -188,30 +177,22 @@ class Results:
         return self._ordered(self.trials[self.trials["phase"] == "tune"], "split", "number")
 
     @cached_property
-    def logged(self) -> dict[str, list[dict[str, Any]]]:
-        """What the confirmed trials of each cell logged, in the order of seeds."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for cell, text in zip(self.confirmed["cell"], self.confirmed["diagnostics"], strict=True):
-            found.setdefault(cell, []).append(parsed(text) or {})
-        return found
-
-    @cached_property
     def score_keys(self) -> list[str]:
         """The spelt `ScoreKey`s of the confirmed trials, in the study's order of sets and metrics.
 
         Not of metrics that asked for more clusters than there are images: then the embeddings do not matter.
         """
         sets, listed = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
-        known = [key for key in self.confirmed if ScoreKey.is_spelt(key) and self.confirmed[key].notna().any()]
-        known = [key for key in known if not self._is_blind(key)]
+        scored = [key for key in self.confirmed if ScoreKey.is_spelt(key) and self.confirmed[key].notna().any()]
+        scored = [key for key in scored if not self._is_blind(key)]
 
         def place(key: str) -> tuple[int, str, int, int, str]:
             score = ScoreKey.parse(key)
             level = "" if score.level == "fine" else score.level
-            own = score.metric if score.metric in listed else score.stem  # `nmi@30` follows `nmi`
-            return _index(sets, score.set), level, _index(listed, own), score.number or 0, score.metric
+            metric = score.metric if score.metric in listed else score.stem  # `nmi@30` follows `nmi`
+            return _index(sets, score.set), level, _index(listed, metric), score.number or 0, score.metric
 
-        return sorted(known, key=place)
+        return sorted(scored, key=place)
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
@@ -228,27 +209,25 @@ class Results:
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.
 
-        A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
-        test other classes, and their spread contains that of test classes and seeds (`overlap`).
+        A block is a seed, or of several class splits a split, whose score is the mean over its seeds: only splits test
+        other classes, and their spread contains that of test classes and seeds (`overlap`).
         """
-        if key not in self._scores:
-            self._scores[key] = self._scores_by_cell(key)
-        found = self._scores[key].get(cell)
-        return pd.Series(dtype=float) if found is None else found
+        return _scores_by_cell(self, key).get(cell, pd.Series(dtype=float))
 
     def confirmed_of(self, cell: str) -> pd.DataFrame:
-        """A cell's rows of `confirmed`. The rows of all cells are found at once: filters per cell would be slow."""
-        return self._confirmed_by_cell.get(cell, self.confirmed.iloc[:0])
+        """A cell's rows of `confirmed`."""
+        return _rows_by_cell(self, "confirm").get(cell, self.confirmed.iloc[:0])
+
+    def logged(self, cell: str) -> list[dict[str, Any]]:
+        """What a cell's confirmed trials logged, in the order of seeds."""
+        return [parsed(text) or {} for text in self.confirmed_of(cell)["diagnostics"]]
 
     def tuned_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `tuned`."""
-        return self._tuned_by_cell.get(cell, self.tuned.iloc[:0])
+        return _rows_by_cell(self, "tune").get(cell, self.tuned.iloc[:0])
 
     def embedded(self, cell: str, figure: str = "") -> str | None:
-        """The key of the cell's first confirmed trial that saved its embeddings.
-
-        Of a snapshot: of the first trial with arrays for this figure.
-        """
+        """The key of the cell's first confirmed trial with embeddings, or of a snapshot with arrays for this figure."""
         keys = self.confirmed_of(cell)["key"].astype(str)
         if self.figures.snapshot is not None:
             return next((key for key in keys if self.figures.sets(figure, key)), None)
@@ -284,47 +263,20 @@ class Results:
     def _file(self, key: str, name: str) -> Path:
         return (self.store or Path()) / "trials" / key / name
 
-    @cached_property
-    def _scores(self) -> dict[str, dict[str, pd.Series]]:
-        """By score key and cell, what `values` returns."""
-        return {}
-
     def _is_blind(self, key: str) -> bool:
         """Whether a metric with its own number of clusters is the same in all trials of each dataset."""
         name = metric_of(key)
         part = metrics.build(name) if name in self.study.evaluation.metrics else None
-        if not isinstance(part, ClusteringMetric) or not part.own_clusters:
+        if not isinstance(part, ClusteringMetric) or not part.more_clusters:
             return False
         datasets = self.confirmed["cell"].map({cell: self.cells[cell].dataset for cell in self.cells})
-        found = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
-        return bool((found.size() > 1).all() and (found.nunique() == 1).all())
-
-    def _scores_by_cell(self, key: str) -> dict[str, pd.Series]:
-        if key not in self.confirmed:
-            return {}
-        known = self.confirmed[self.confirmed[key].notna()]
-        several = self.study.splits > 1
-        percent = 100 * known.set_index("split" if several else "seed")[key].astype(float)
-        found = percent.groupby(known["cell"].to_numpy(), sort=False)
-        return {str(name): own.groupby(level=0).mean() if several else own for name, own in found}
-
-    @cached_property
-    def _confirmed_by_cell(self) -> dict[str, pd.DataFrame]:
-        return _by_cell(self.confirmed)
-
-    @cached_property
-    def _tuned_by_cell(self) -> dict[str, pd.DataFrame]:
-        return _by_cell(self.tuned)
+        scores = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
+        return bool((scores.size() > 1).all() and (scores.nunique() == 1).all())
 
     def _ordered(self, rows: pd.DataFrame, *by: str) -> pd.DataFrame:
         order = {name: i for i, name in enumerate(self.cells)}
         rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
         return rows.sort_values(["_order", *by, "key"], kind="stable").drop(columns="_order")
-
-
-def _idle(cell: Cell) -> bool:
-    """Whether the cell has a filter that is told the cell's noise rate, which is 0."""
-    return cell.filter is not None and cell.rate == 0 and is_told(cell.filter)
 
 
 def _saved(path: Path) -> dict[str, np.ndarray]:
@@ -333,10 +285,6 @@ def _saved(path: Path) -> dict[str, np.ndarray]:
         return {}
     with np.load(path, allow_pickle=False) as file:
         return dict(file)
-
-
-def _by_cell(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {str(name): own for name, own in rows.groupby("cell", sort=False, observed=True)}
 
 
 def parsed(value: Any) -> Any:
@@ -353,17 +301,36 @@ def _index(values: list[str], value: str) -> int:
     return values.index(value) if value in values else len(values)
 
 
-Found = TypeVar("Found")
+Analysis = TypeVar("Analysis")
+P = ParamSpec("P")
 
 
-def once(analysis: Callable[[Results], Found]) -> Callable[[Results], Found]:
+def once(analysis: Callable[Concatenate[Results, P], Analysis]) -> Callable[Concatenate[Results, P], Analysis]:
     """The analysis, made at its first call for each record of results, which keeps it. Nobody may change it."""
-    name = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def found(results: Results) -> Found:
+    def cached(results: Results, *args: P.args, **kwargs: P.kwargs) -> Analysis:
+        name = (analysis.__module__, analysis.__qualname__, args)
         if name not in results.analyses:
-            results.analyses[name] = analysis(results)
+            results.analyses[name] = analysis(results, *args, **kwargs)
         return results.analyses[name]
 
-    return found
+    return cached
+
+
+@once
+def _scores_by_cell(results: Results, key: str) -> dict[str, pd.Series]:
+    rows = results.confirmed
+    if key not in rows:
+        return {}
+    rows, several = rows[rows[key].notna()], results.study.splits > 1
+    percent = 100 * rows.set_index("split" if several else "seed")[key].astype(float)
+    scores = percent.groupby(rows["cell"].to_numpy(), sort=False)
+    return {str(name): values.groupby(level=0).mean() if several else values for name, values in scores}
+
+
+@once
+def _rows_by_cell(results: Results, phase: str) -> dict[str, pd.DataFrame]:
+    """Of all cells at once: filters per cell would be slow."""
+    rows = results.confirmed if phase == "confirm" else results.tuned
+    return {str(name): group for name, group in rows.groupby("cell", sort=False, observed=True)}

@@ -15,7 +15,7 @@ import pandas as pd
 from dml.config.for_use import for_use, mark
 from dml.counting import counted
 from dml.files import read_json
-from dml.report.analysis.intervals import SHARE, summary_at, summary_of
+from dml.report.analysis.intervals import PARTS, SHARE, summary_at, summary_of
 from dml.report.analysis.paired import kept
 from dml.report.analysis.selection import best_of, validation, validations
 from dml.report.labels import noise_label, readable
@@ -26,7 +26,6 @@ from dml.report.results import Results, parsed
 from dml.tracking import FAILED, FINISHED, KILLED, RUNNING, Model, Picture, Run, parameters
 
 STATUS = {"finished": FINISHED, "failed": FAILED, "interrupted": KILLED, "running": RUNNING}
-PARTS = ("mean", "std", "low", "high")
 COUNTED = ("cells", "trials", "finished", "failed", "seconds", "training_seconds")  # of summary.json
 COMMIT = ("dml.git_commit", "mlflow.source.git.commit")  # tags
 DIGITS = 4  # of a cell's scores, as shares of 1; more would fill the screen, and the trials have them all
@@ -36,31 +35,31 @@ ERROR_LENGTH = 4000  # characters
 def picture(results: Results, state: str = "finished") -> Picture:
     """A study's runs: that of the study first, each cell's before those of its trials."""
     trials = results.trials[results.trials["cell"].isin(results.cells)]
-    rows = {str(name): own for name, own in trials.groupby("cell", sort=False)}
+    rows = {str(name): scores for name, scores in trials.groupby("cell", sort=False)}
     metrics = {name: _metrics(results, name, rows[name]) for name in results.cells if name in rows}
     study, names = _study(results, state, metrics), run_names(results)
     runs = [study]
-    for name, own in metrics.items():
+    for name, scores in metrics.items():
         status, times = _status(results, name, rows[name], state), _times(rows[name]["started"], rows[name]["seconds"])
         params = {**_place(results, name), **_chosen(results, name)}
-        cell = Run("cell", names[name], study, status, *times, {"dml.cell": name}, params, own)
+        cell = Run("cell", names[name], study, status, *times, {"dml.cell": name}, params, scores)
         runs += [cell, *(_trial(results, cell, row, state) for row in rows[name].to_dict("records"))]
     return Picture(results.study.name, runs)
 
 
 def run_names(results: Results) -> dict[str, str]:
     """The name of each cell's run: only what differs in the study, such as `triplet, easy + hard, 20%`."""
-    told = {name: _told(results, name) for name in results.cells}
-    differs = [len(set(column)) > 1 for column in zip(*told.values(), strict=True)]
-    names = {n: ", ".join(t for t, d in zip(own, differs, strict=True) if d and t) for n, own in told.items()}
+    parts = pd.DataFrame([_parts(results, name) for name in results.cells], index=list(results.cells))
+    varied = parts.loc[:, parts.nunique() > 1]
+    names = {name: ", ".join(filter(None, row)) for name, row in zip(varied.index, varied.to_numpy(), strict=True)}
     return {name: text or results.methods[name].label for name, text in names.items()}
 
 
-def _told(results: Results, name: str) -> list[str]:
+def _parts(results: Results, name: str) -> list[str]:
     """A cell's method and data in parts."""
     cell, m = results.cells[name], results.methods[name]
     tuples = readable(" + ".join(filter(None, (m.positives, m.negatives))))
-    share = results.level(*cell.noise_level) if results.own_labels else rate(cell.rate)
+    share = results.level(*cell.noise_level) if results.user_labels else rate(cell.rate)
     return [readable(m.loss), tuples, m.filter, m.settings, noise_label(cell.noise), share, cell.dataset]
 
 
@@ -69,8 +68,8 @@ def _place(results: Results, name: str) -> dict[str, Any]:
     cell = results.cells[name]
     tuples = {"positives": cell.positives, "negatives": cell.negatives, "miner": cell.miner and cell.miner.name}
     data = {"noise": cell.noise, "rate": cell.rate, "dataset": cell.dataset}
-    own = {"loss": results.methods[name].loss, **tuples, **data, **further(cell)}
-    return {key: value for key, value in own.items() if value is not None}
+    settings = {"loss": results.methods[name].loss, **tuples, **data, **further(cell)}
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def _chosen(results: Results, name: str) -> dict[str, Any]:
@@ -82,20 +81,19 @@ def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float
     """A cell's scores over seeds as shares of 1, and what its search and its trials say."""
     objective = results.objective(results.cells[name].dataset)
     keys = {"objective": objective, **{key: key for key in results.score_keys}}
-    found = {
+    values = {
         "seeds": float(len(results.confirmed_of(name))),
         "failed": float((rows["status"] == "failed").sum()),
         "training_seconds": float(rows["seconds"].sum()),
         "validation": validation(results, name) / 100,
     }
     if results.cells[name].rate:
-        found["share_kept"] = (
-            summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)["s mean"] / 100
-        )
+        shares = summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)
+        values["share_kept"] = shares["s mean"] / 100
     for short, key in keys.items():
         summary = summary_at(results, name, key, "s")
-        found |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
-    return {key: round(value, DIGITS) for key, value in _finite(found).items()}
+        values |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
+    return {key: round(value, DIGITS) for key, value in _finite(values).items()}
 
 
 def _status(results: Results, name: str, rows: pd.DataFrame, state: str) -> str:
@@ -138,28 +136,22 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     tags["mlflow.note.content"] = f"**{plain(study.title)}**: {counted_cells}, {len(results.failures)} failed"
     names, first = list(results.cells), for_use(list(results.cells.values()))[:1]
     usable = {names[place]: metrics[names[place]] for group in first for place in group if names[place] in metrics}
-    if winner := _winner(results, usable):
-        own = {**_place(results, winner), **_chosen(results, winner)}
-        tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in own.items()}}
+    means = {name: scores["objective.mean"] for name, scores in usable.items() if "objective.mean" in scores}
+    winner = best_of(validations(results, means) or means) if means else ""
+    if winner:
+        winning_settings = {**_place(results, winner), **_chosen(results, winner)}
+        tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in winning_settings.items()}}
     shown = {**metrics.get(winner, {}), **_finite(counts)}
     return Run(
         "study", study.name, None, STATUS[state], *_times(trials["started"], trials["seconds"]), tags, metrics=shown
     )
 
 
-def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
-    means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
-    return best_of(validations(results, means) or means) if means else ""
-
-
 def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:
     """When the first of some trials began, in seconds since the epoch, and the seconds until the last one ended."""
-    known = [
-        (datetime.fromisoformat(text).timestamp(), own) for text, own in zip(started, seconds, strict=True) if text
-    ]
-    start = min((begun for begun, _ in known), default=0.0)
-    return start, max((begun + own for begun, own in known), default=start) - start
+    times = [(datetime.fromisoformat(t).timestamp(), s) for t, s in zip(started, seconds, strict=True) if t]
+    start = min((begun for begun, _ in times), default=0.0)
+    return start, max((begun + taken for begun, taken in times), default=start) - start
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, float]:
@@ -175,14 +167,14 @@ KEPT = ("options", "resize")  # settings of the dataset that are not shown
 
 def champions(store: Path, study: str) -> list[Run]:
     """The champions of a study that `dml refit` trained, of all names."""
-    found = []
+    runs = []
     for place in sorted((store / "champions").glob("*")):
         cards = sorted(place.glob(f"*/model/{CARD}"), key=lambda path: path.stat().st_mtime_ns)
         for path in cards:
             card = read_json(path)
             if card is not None and card["study"] == study:
-                found.append(_champion(place.name, path, card, latest=path == cards[-1]))
-    return found
+                runs.append(_champion(place.name, path, card, latest=path == cards[-1]))
+    return runs
 
 
 def _champion(name: str, path: Path, card: dict[str, Any], latest: bool) -> Run:
@@ -225,6 +217,9 @@ def audits(folder: Path, study: str) -> list[Run]:
         return []
     params = {"dataset": content["dataset"], "representation": content["representation"], **content["settings"]}
     settings = hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:16]
+    metrics = {name: float(content[name]) for name in AUDIT_COUNTS}
+    for part in ("rate", "review", "measured", "losses"):
+        metrics |= {f"{part}.{name}": value for name, value in _finite(content[part] or {}).items()}
     files = [folder / "index.html", folder / SUMMARY, *sorted(folder.glob("*.csv"))]
     return [
         Run(
@@ -233,16 +228,7 @@ def audits(folder: Path, study: str) -> list[Run]:
             start=(folder / SUMMARY).stat().st_mtime,
             tags={"dml.audit": content["digest"], "dml.settings": settings},
             params=params,
-            metrics=_audit_metrics(content),
+            metrics=metrics,
             files={path.name: path for path in files},
         )
     ]
-
-
-def _audit_metrics(content: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a summary, flat."""
-    found = {name: float(content[name]) for name in AUDIT_COUNTS}
-    for part in ("rate", "review", "measured", "losses"):
-        values = (content[part] or {}).items()
-        found |= {f"{part}.{name}": float(value) for name, value in values if isinstance(value, int | float)}
-    return found

@@ -23,13 +23,14 @@ from dml.files import replacing, sha256
 from dml.own_files import foreign, refusal, replaced
 from dml.papers import paper_claims
 from dml.report import figures
-from dml.report.assembly import overview, study_page
+from dml.report.assembly import study_page
 from dml.report.claims import registered, with_verdicts
-from dml.report.claims_page import Proved, claims_page, theory_page, theory_sections
+from dml.report.claims_page import Proof, claims_page, proofs_of, theory_page, theory_sections
 from dml.report.loading import load
 from dml.report.methods import IN_SHORT, mark
+from dml.report.page.assets import Assets
 from dml.report.page.html import Page, Renderer
-from dml.report.regimes import FILE
+from dml.report.regimes import FILE, regimes
 from dml.report.results import Results
 from dml.report.sections import TheorySection
 from dml.report.verdicts import Verdict
@@ -53,15 +54,15 @@ def made(folder: Path | None, digest: str, root: Path, make: Callable[[Path], Va
     """What `make` returns, its files copied below `root`; both from `folder` if they are kept there."""
     if folder is None:
         return make(root)
-    own = folder / digest
+    kept = folder / digest
     if not is_made(folder, digest):
         shutil.rmtree(folder, ignore_errors=True)
-        (own / "files").mkdir(parents=True)
-        value = make(own / "files")
-        with replacing(own / VALUE) as temporary:  # last: without it, nothing is kept
+        (kept / "files").mkdir(parents=True)
+        value = make(kept / "files")
+        with replacing(kept / VALUE) as temporary:  # last: without it, nothing is kept
             temporary.write_bytes(pickle.dumps(value))
-    shutil.copytree(own / "files", root, dirs_exist_ok=True)
-    return pickle.loads((own / VALUE).read_bytes())
+    shutil.copytree(kept / "files", root, dirs_exist_ok=True)
+    return pickle.loads((kept / VALUE).read_bytes())
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def build(
     store: Path = Path("store"),
     out: Path = Path("report"),
     snapshots: Path = Path("docs/results"),
-    known: Path | None = None,
+    studies_folder: Path | None = None,
     progress: Callable[[int], None] | None = None,
     code: str = "",
 ) -> Path:
@@ -166,8 +167,8 @@ def build(
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     snapshots : contains those of studies that were not run here.
-    known : the folder of all studies' files. Beside it is the file of the cases in the index's first table, if there is
-        one (`dml.report.regimes`).
+    studies_folder : of all studies' files. The file of the cases in the index's first table may be beside it
+        (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
     code : a digest of the report's code; pages that are kept of the same code and inputs are not made again. Empty: all
         are made.
@@ -178,40 +179,41 @@ def build(
     sources = {source.name: source for source in (s if isinstance(s, Source) else Source.of(s) for s in studies)}
     if len(sources) < len(studies):
         raise ValueError(f"report: two studies share a name: {', '.join(study.name for study in studies)}")
-    if found := foreign(out):
-        raise ValueError(refusal(found, Path.cwd()))
+    if foreign_files := foreign(out):
+        raise ValueError(refusal(foreign_files, Path.cwd()))
     here = {name for name in sources if (results_root / name / "trials.parquet").is_file()}
     names = sorted(sources, key=lambda name: name not in here)
-    asked = bool(paper_claims() or any(source.read().compare for source in sources.values()))
+    has_claims = bool(paper_claims() or any(source.read().compare for source in sources.values()))
     sections = theory_sections()
-    links = (asked, bool(sections))
+    links = (has_claims, bool(sections))
     folders = {name: (results_root / name, snapshots / name) for name in names}
-    own = {name: _digest(code, links, sources[name].digest, *_inputs(_files(folders[name]))) for name in names}
+    inputs = {}
+    for name, (run, snapshot) in folders.items():
+        files = [run / "trials.parquet", run / "summary.json", snapshot]
+        inputs[name] = _digest(code, links, sources[name].digest, *_inputs(files))
     families = _families(names)
-    digests = {name: _digest(*(own[other] for other in sorted(families[name]))) for name in names}
+    digests = {name: _digest(*(inputs[other] for other in sorted(families[name]))) for name in names}
     kept = store / "report" / "pages" if code else None
 
     def folder(name: str) -> Path | None:
         return kept and kept / name
 
     shown = {snapshot.path.name for snapshot in published(snapshots)} & sources.keys() or set(names)
-    cases = known and known.parent / FILE
-    tables = _digest(code, *(own[name] for name in names if name in shown), *_inputs([cases] if cases else []))
+    cases = studies_folder and studies_folder.parent / FILE
+    tables = _digest(code, *(inputs[name] for name in names if name in shown), *_inputs([cases] if cases else []))
     stale = [name for name in names if not is_made(folder(name), digests[name])]
     read = {other for name in stale for other in families[name]}
     read |= set() if is_made(folder("_index"), tables) else shown
     with replaced(out) as root, prepared(), workers(len(stale)) as pool:
-        loads = [_loaded(sources[name].read(), store, *folders[name]) for name in names if name in read]
+        read_studies = [(sources[name].read(), *folders[name]) for name in names if name in read]
+        loads = [load(study, run, store, Snapshot(snapshot)) for study, run, snapshot in read_studies]
         loaded = {results.study.name: results for results in with_verdicts(loads)}
         jobs = [Job(name, folder(name), digests[name], loaded.get(name), links, name in here) for name in names]
         waiting = study_pages(pool, jobs, root)
-        proved = made(folder("_theory"), _digest(code, links), root, lambda files: _theory(files, sections, links))
-        blocks = made(
-            folder("_index"),
-            tables,
-            root,
-            lambda files: overview([results for name, results in loaded.items() if name in shown], files, cases),
-        )
+        write = partial(_theory, sections=sections, links=links)
+        theory, proofs = made(folder("_theory"), _digest(code, links), root, write)
+        overview = [results for name, results in loaded.items() if name in shown]
+        blocks = made(folder("_index"), tables, root, lambda at: Assets(at, "_index").save([regimes(overview, cases)]))
         pages = []
         for page in waiting:
             pages.append(page())
@@ -220,29 +222,23 @@ def build(
         renderer = Renderer(root, *links)
         renderer.shared()
         claims: Page | bool = False
-        if asked:
+        if has_claims:
             verdicts = [verdict for page in pages for verdict in page.verdicts]
-            claims = claims_page(root, verdicts, proved[1])
+            claims = claims_page(root, verdicts, proofs)
             renderer.page(claims)
-        renderer = Renderer(root, claims, proved[0] or False)
+        renderer = Renderer(root, claims, theory or False)
         untuned = IN_SHORT if any(page.tuning for page in pages) else ""
         renderer.index([page.page for page in pages], blocks, untuned)
     return out.resolve() / "index.html"
 
 
-def _loaded(study: Study, store: Path, results: Path, snapshot: Path) -> Results:
-    return load(study, results, store, Snapshot(snapshot))
-
-
-def _theory(
-    root: Path, sections: Sequence[TheorySection], links: tuple[bool, bool]
-) -> tuple[Page | None, list[Proved]]:
+def _theory(root: Path, sections: Sequence[TheorySection], links: tuple[bool, bool]) -> tuple[Page | None, list[Proof]]:
     """Write the page of theory; what the index and the page of claims show of it."""
     if not sections:
         return None, []
     page = theory_page(root, sections)
     Renderer(root, *links).page(page)
-    return replace(page, sections=[]), [Proved.of(section) for section in sections]
+    return replace(page, sections=[]), proofs_of(sections)
 
 
 def _families(names: Sequence[str]) -> dict[str, set[str]]:
@@ -250,12 +246,7 @@ def _families(names: Sequence[str]) -> dict[str, set[str]]:
     papers: dict[str, set[str]] = defaultdict(set)
     for test in registered():
         papers[test.claim.paper] |= set(test.studies) & set(names)
-    return {name: {name}.union(*(found for found in papers.values() if name in found)) for name in names}
-
-
-def _files(folders: tuple[Path, Path]) -> tuple[Path, ...]:
-    results, snapshot = folders
-    return results / "trials.parquet", results / "summary.json", snapshot
+    return {name: {name}.union(*(related for related in papers.values() if name in related)) for name in names}
 
 
 def _inputs(paths: Iterable[Path]) -> list[str]:

@@ -1,18 +1,14 @@
 """When a claim is confirmed, refuted or undecided: the rule, and the correction for several claims.
 
 An effect has one value per seed, in points. A claim says that the mean effect is `above` a bound, `below` one, or
-`within` one of 0.
-
-- Confirmed: the effect is significantly on the claimed side of the bound. With `within`, two one-sided tests must both
-  reject (Schuirmann 1987).
-- Refuted: the effect is significantly on the other side of it. With `within`, it is significantly farther from 0.
-- Undecided: neither, or less than two seeds.
+`within` one of 0. It is confirmed if the effect is significantly on the claimed side of the bound (with `within`, if
+both of two one-sided tests reject, Schuirmann 1987), refuted if it is significantly on the other side, and undecided
+otherwise, or with less than two seeds.
 
 Each is a t-test over seeds, two-sided but for the two tests of `within`; in one class split with the part of the test
-classes, where their scores are known, and of the searches; over several with the corrected variance. Without a
-correction, a claim is confirmed if the 95% interval of its effect is above its bound. A claim for each value of an
-attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times their
-number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
+classes, where their scores are known, and of the searches; over several with the corrected variance. A claim for each
+value of an attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times
+their number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
 questions. Stand-ins decide no claim, so they are a family of their own, and a comparison with flags is in none.
 """
 
@@ -174,16 +170,16 @@ def effect(
 
 def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
     """`statistics.one_sided_t` with further variance."""
-    own = estimate(float(values.mean()) - bound, terms, searches)
-    return own.p / 2 if own.mean > 0 else 1 - own.p / 2
+    shifted = estimate(float(values.mean()) - bound, terms, searches)
+    return shifted.p / 2 if shifted.mean > 0 else 1 - shifted.p / 2
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:
     """(confirming, refuting): the p of a claim from those of its parts; NaN if a part has less than two seeds."""
-    found = np.array([(e.confirming, e.refuting) for e in effects])
-    if np.isnan(found).any():
+    p = np.array([(e.confirming, e.refuting) for e in effects])
+    if np.isnan(p).any():
         return float("nan"), float("nan")
-    return float(found[:, 0].max()), float(min(1.0, len(effects) * found[:, 1].min()))
+    return float(p[:, 0].max()), float(min(1.0, len(effects) * p[:, 1].min()))
 
 
 def decided(confirming: float, refuting: float) -> tuple[Word, float]:
@@ -206,13 +202,18 @@ def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
     families: dict[tuple[str, bool], list[int]] = {}
     for i in (i for i in p if not math.isnan(p[i][0])):
         families.setdefault((measured[i].claim.paper, measured[i].stand_in), []).append(i)
-    found = list(measured)
+    verdicts = list(measured)
     for family in families.values():
         words = _decided([p[i] for i in family])
         with_another = _decided([*(p[i] for i in family), (1.0, 1.0)])
         for i, (word, value), (then, _) in zip(family, words, with_another, strict=False):
-            found[i] = _disputed(replace(found[i], word=word, p=value, fragile=then != word))
-    return found
+            verdict, disputed = measured[i], measured[i].comparison.disputed
+            if word in ("confirmed", "refuted") and disputed:
+                reason = f"{word} here, but not elsewhere: {disputed}"
+                verdicts[i] = replace(verdict, word="undecided", p=value, reason=reason)
+            else:
+                verdicts[i] = replace(verdict, word=word, p=value, fragile=then != word)
+    return verdicts
 
 
 def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
@@ -220,23 +221,15 @@ def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
     return [decided(float(one), float(other)) for one, other in zip(confirming, refuting, strict=True)]
 
 
-def _disputed(verdict: Verdict) -> Verdict:
-    """A verdict that another look does not agree with decides nothing."""
-    if verdict.word not in ("confirmed", "refuted") or not verdict.comparison.disputed:
-        return verdict
-    reason = f"{verdict.word} here, but not elsewhere: {verdict.comparison.disputed}"
-    return replace(verdict, word="undecided", reason=reason, fragile=False)
-
-
-def head(claim: PaperClaim, found: Sequence[Verdict]) -> Word:
+def head(claim: PaperClaim, verdicts: Sequence[Verdict]) -> Word:
     """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
 
     A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.
     Of a claim with several tests, one with flags keeps the others from confirming it.
     """
-    own = [verdict for verdict in found if not verdict.stand_in]
-    word = worst([verdict.word for verdict in own])
-    covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
-    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in own)):
+    direct = [verdict for verdict in verdicts if not verdict.stand_in]
+    word = worst([verdict.word for verdict in direct])
+    covered = {source for verdict in direct if verdict.word in DECIDED for source in verdict.sources}
+    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in direct)):
         return "undecided"
     return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word

@@ -14,7 +14,7 @@ from dml.report.labels import readable, score_label
 from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.page.blocks import Evidence
-from dml.report.results import Results, parsed
+from dml.report.results import Results
 from dml.report.verdicts import SIGNS, Verdict
 
 LOGGED = "diagnostics/"
@@ -31,7 +31,7 @@ def logged(results: Results, name: str, key: str, number: Number | None = None) 
     quantity = key.removeprefix(LOGGED)
     number = number or partial(_mean_number, quantity=quantity)
     rows = results.confirmed_of(name)
-    values = [number(parsed(text) or {}) for text in rows["diagnostics"]]
+    values = [number(diagnostics) for diagnostics in results.logged(name)]
     blocks = rows["split" if results.study.splits > 1 else "seed"].to_numpy()
     return pd.Series(values, index=blocks, dtype=float).dropna().groupby(level=0).mean()
 
@@ -71,7 +71,8 @@ def measured(verdict: Verdict) -> str:
     seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
     classes, searches = any(e.classes for e in verdict.effects), any(e.searched for e in verdict.effects)
     seeds += ", classes and searches" if classes and searches else " and classes" * classes + " and searches" * searches
-    p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
+    p_text = p_value(verdict.p)
+    p = "" if math.isnan(verdict.p) else f", p (Holm) {'' if p_text.startswith('<') else '= '}{p_text}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
     reasons += [f"at fixed settings: {verdict.comparison.fixed}"] * bool(verdict.comparison.fixed)
     reasons += verdict.unknown if not verdict.flags else ()
@@ -84,26 +85,19 @@ def measured(verdict: Verdict) -> str:
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names our score and data."""
-    found = verdict.comparison
-    on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
-    note = " ".join(found.note.split())
-    smaller = f"Compared: {found.compared}; expected {found.expected}. {note}".strip() if found.compared else ""
+    comparison = verdict.comparison
+    key = comparison.score
+    score = verdict.objective
+    if key:
+        score = readable(key.removeprefix(LOGGED)) if is_logged(key) else score_label(key)
+    on = f"{score}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if verdict.claim.id else ""
+    note = " ".join(comparison.note.split())
+    smaller = f"Compared: {comparison.compared}; expected {comparison.expected}. {note}".strip()
+    smaller = smaller if comparison.compared else ""
     text = on * bool(verdict.data) + measured(verdict)
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study, note)
-
-
-def _score(verdict: Verdict) -> str:
-    """`R@1, test classes, fine labels`; what trials log as it is called; else the objective's metric."""
-    key = verdict.comparison.score
-    if is_logged(key):
-        return readable(key.removeprefix(LOGGED))
-    return score_label(key) if key else verdict.objective
 
 
 def _number(value: float) -> str:
     """`+0.0123`, three significant figures; an en dash if it is missing."""
     return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else NOTHING
-
-
-def _equal(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"

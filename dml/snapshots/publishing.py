@@ -37,12 +37,11 @@ def rounded_trials(study: Study, trials: pd.DataFrame) -> pd.DataFrame:
     others = [column for column in trials if column not in (*scores, "host")]
     cells = {cell.name: cell for cell in study.cells()}
     order = {name: i for i, name in enumerate(cells)}
-    known = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
-    known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
-    split = [name for name in ("split",) if name in trials]
-    known = known.sort_values(["_cell", *split, "_phase", "number"])[[*others, *used]]
-    rows = [_row(study, cells[row["cell"]], row, used) for row in known.to_dict("records")]
-    frame = pd.DataFrame(rows, columns=known.columns)
+    finished = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
+    finished = finished.assign(_cell=finished["cell"].map(order), _phase=finished["phase"] == "confirm")
+    finished = finished.sort_values(["_cell", *({"split"} & {*trials}), "_phase", "number"])[[*others, *used]]
+    rows = [_row(study, cells[row["cell"]], row, used) for row in finished.to_dict("records")]
+    frame = pd.DataFrame(rows, columns=finished.columns)
     frame.attrs[ATTRIBUTE] = trials.attrs.get(ATTRIBUTE) or record(study)
     return frame
 
@@ -91,9 +90,7 @@ def _score(key: str, value: Any) -> float | None:
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_rounded(inner) for inner in value]
-    return _digits(value, 5)
+    return [_rounded(inner) for inner in value] if isinstance(value, list) else _digits(value, 5)
 
 
 def _digits(value: Any, digits: int) -> Any:
@@ -126,12 +123,13 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     """Write a study's snapshot."""
     check_ran(study, results)
     snapshot = Snapshot(root / study.name)
-    if not is_output(snapshot.path / TRIALS) and (found := sorted(snapshot.path.glob("[!.]*"))):
-        raise ValueError(refusal(found, Path.cwd()))
+    if not is_output(snapshot.path / TRIALS) and (foreign := sorted(snapshot.path.glob("[!.]*"))):
+        raise ValueError(refusal(foreign, Path.cwd()))
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
-    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
+    machine = f"{os.cpu_count()} CPU cores, {platform.system()} {platform.machine()}"
+    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": machine}
     arrays = arrays or {}
     without = {name: array for name, array in arrays.items() if not name.startswith(CLASSES)}  # intervals cover seeds
     with tempfile.TemporaryDirectory() as temporary:
@@ -178,7 +176,3 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} CPU cores, {platform.system()} {platform.machine()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from dml.data import augment as augmentations
 from dml.data import sources, splits
 from dml.data.packing import Packed, of_vectors
 from dml.files import locked, read_json, replacing, sha256, write_json
-from dml.sweep.execution.training import training
+from dml.sweep.execution.trial_run import training
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.plan import keys, spec_json, specs
+from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
 from dml.sweep.plan.specs import with_rate
 from dml.sweep.progress.results import git_commit, versions
@@ -73,10 +73,10 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
     if labels is not None:
         observed = noise.build("label_file", path=labels).corrupt(observed, 0, index=rows).observed
         digest = sha256(labels)
-    found = AllImages(rows, observed, "as given" if labels is None else str(labels), digest)
-    if found.counts["classes"] < 2:
-        raise ValueError(f"dataset {dataset!r}: {found.labels}: expected labels of at least 2 classes")
-    return found
+    images = AllImages(rows, observed, "as given" if labels is None else str(labels), digest)
+    if images.counts["classes"] < 2:
+        raise ValueError(f"dataset {dataset!r}: {images.labels}: expected labels of at least 2 classes")
+    return images
 
 
 def write(data: AllImages, dataset: str, seed: int, data_root: Path, out: Path) -> dict[str, str]:
@@ -98,25 +98,31 @@ def _from(out: Path, folder: Path) -> str:
     return os.path.relpath(folder.resolve(), out.resolve())
 
 
+@dataclass(frozen=True)
+class Winner:
+    """What to train: a winner's settings."""
+
+    study: Study
+    cell: Cell
+    settings: dict[str, Any]  # of a confirmed trial of the cell, by dotted names
+    rate: float | None  # the share of the labels that are wrong; None: estimated for a filter that assumes one
+    recipe: dict[str, Any]  # of the study, for the card
+    labels: Path | None = None  # a label file in place of the dataset's labels
+
+
 CARD = "champion.json"
 PACKAGES = ("torch", "torchvision", "numpy", "safetensors", "timm")
 
 
 def write_card(
-    folder: Path,
-    spec: TrialSpec,
-    study: Study,
-    recipe: Mapping[str, Any],
-    images: AllImages,
-    key: str,
-    seconds: float,
+    folder: Path, winner: Winner, spec: TrialSpec, images: AllImages, key: str, seconds: float
 ) -> dict[str, Any]:
     """Write the card of a model beside its weights in `folder`, and return it. `seconds`: of training."""
     described = read_json(folder / "model.json")
-    section = study.dataset(spec.dataset.name)
+    section = winner.study.dataset(spec.dataset.name)
     earlier = read_json(folder / CARD) or {}
     card = {
-        "study": study.name,
+        "study": winner.study.name,
         "key": key,
         "made": earlier.get("made", datetime.now(UTC).isoformat(timespec="seconds")),
         "weights_sha256": sha256(folder / WEIGHTS),
@@ -136,14 +142,21 @@ def write_card(
             "labels_sha256": images.labels_sha256,
             **images.counts,
         },
-        "training": {"spec": spec_json.plain(spec), "seconds": round(seconds, 1)},
-        "recipe": recipe,
+        "training": {"spec": _plain(spec), "seconds": round(seconds, 1)},
+        "recipe": winner.recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",
         "versions": {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()},
     }
     write_json(folder / CARD, card)
     return card
+
+
+def _plain(spec: TrialSpec) -> dict[str, Any]:
+    """A spec as plain values, with the names of settings that keys have."""
+    content = asdict(spec)
+    content["training"]["start"] = content["training"].pop("init_from")
+    return content
 
 
 def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
@@ -155,9 +168,9 @@ def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
     if described["augment"] is None:
         return {"input": "float32 vectors", "shape": shape}
     augment = augmentations.build(**described["augment"])
-    own = described.get("resize", {})
-    filtered = own.get("interpolation", "bilinear")
-    cropped = f", from the central square of {own['crop']:g} of the shorter side" if "crop" in own else ""
+    resize = described.get("resize", {})
+    filtered = resize.get("interpolation", "bilinear")
+    cropped = f", from the central square of {resize['crop']:g} of the shorter side" if "crop" in resize else ""
     height, width, channels = shape
     flat = [torch.full((1, channels, height, width), value, dtype=torch.uint8) for value in (0, 255)]
     black, white = (augment(image, training=False).double() for image in flat)
@@ -190,20 +203,8 @@ class Champion:
     card: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to train: a winner's settings."""
-
-    study: Study
-    cell: Cell
-    settings: dict[str, Any]  # of a confirmed trial of the cell, by dotted names
-    rate: float | None  # the share of the labels that are wrong; None: estimated for a filter that assumes one
-    recipe: dict[str, Any]  # of the study, for the card
-    labels: Path | None = None  # a label file in place of the dataset's labels
-
-
 def train_champion(
-    wanted: Wanted,
+    winner: Winner,
     name: str,
     data_root: Path,
     store: Path,
@@ -227,13 +228,12 @@ def train_champion(
     ValueError : labels or settings do not fit the images, or the machine lacks what the study asks for.
     RuntimeError : another process trains a champion of this name.
     """
-    place, dataset = store / "champions" / name, wanted.cell.dataset
+    place, dataset = store / "champions" / name, winner.cell.dataset
     with locked(place / "lock", wait=False):
         packed = open_packed_of(data_root, dataset)
-        images = all_images(wanted.study, dataset, packed, wanted.labels)
-        digests = write(images, dataset, wanted.study.seeds[0], data_root, place / "data")
-        starts = InitFromFinder(results, store)
-        spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
+        images = all_images(winner.study, dataset, packed, winner.labels)
+        digests = write(images, dataset, winner.study.seeds[0], data_root, place / "data")
+        spec = champion_spec(winner, digests, InitFromFinder(results, store))
         if spec.training.stored and not of_vectors(packed.manifest):
             needed = [spec.training]
             if spec.filter is not None and of_whole_backbone(spec.training) != spec.training:
@@ -250,14 +250,13 @@ def train_champion(
             report(f"{folder}: trained already")
         else:
             counts = images.counts
+            omitted = f", {counts['left_out']} left out" if counts["left_out"] else ""
             report(
                 f"{name}: training on {counts['images']} images of {counts['classes']} classes ({images.labels}"
-                + (f", {counts['left_out']} left out" if counts["left_out"] else "")
-                + f"), {spec.training.total_steps} steps"
-                + (", in one process" if spec.training.workers > 1 else "")
+                f"{omitted}), {spec.training.total_steps} steps{', in one process' * (spec.training.workers > 1)}"
             )
             seconds = _train(spec, place / "data", folder, progress)
-        card = write_card(folder / "model", spec, wanted.study, wanted.recipe, images, key, seconds)
+        card = write_card(folder / "model", winner, spec, images, key, seconds)
     return Champion(folder / "model", spec, key, card)
 
 
@@ -275,33 +274,24 @@ def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -
 
 
 def champion_spec(
-    study: Study,
-    cell: Cell,
-    settings: Mapping[str, Any],
-    rate: float | None,
-    digests: Mapping[str, str],
-    find_init_from: specs.FindInitFrom | None = None,
+    winner: Winner, digests: Mapping[str, str], find_init_from: specs.FindInitFrom | None = None
 ) -> TrialSpec:
-    """The spec of a trial with the cell's settings on data with labels as they are.
+    """The spec of a trial with the winner's settings on data with labels as they are. Nothing is evaluated.
 
-    A filter assumes the noise rate `rate`, unless the study sets or searches what it assumes; of an unknown rate the
-    spec says `estimated`, as a trial's (`specs.with_rate`). Nothing is evaluated.
+    A filter assumes the winner's noise rate, unless the study sets or searches what it assumes; of an unknown rate the
+    spec says `estimated`, as a trial's (`specs.with_rate`).
     """
+    study, cell, settings = winner.study, winner.cell, winner.settings
     searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
     seed = study.seeds[0]
     spec = specs.build(study, cell, "confirm", seed, searched, digests, find_init_from)
-    assumed: Any = ESTIMATED if rate is None else rate
+    assumed: Any = ESTIMATED if winner.rate is None else winner.rate
     spec = replace(spec, filter=specs.filter_of(replace(cell, rate=assumed), searched))
     spec = specs.with_rate(spec, lambda _: assumed)
     if spec.training.device == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"study {study.name!r} trains on a GPU (section resources), and torch finds none on this machine"
         )
-    return replace(
-        spec,
-        noise=NoiseSpec(*NO_NOISE),
-        evaluation=EvaluationSpec(
-            every=max(1, spec.training.total_steps // CHECKPOINTS), sets=(), views=spec.evaluation.views
-        ),
-        protocol=TrialSpec.protocol,
-    )
+    every = max(1, spec.training.total_steps // CHECKPOINTS)
+    evaluation = EvaluationSpec(every=every, sets=(), views=spec.evaluation.views)
+    return replace(spec, noise=NoiseSpec(*NO_NOISE), evaluation=evaluation, protocol=TrialSpec.protocol)

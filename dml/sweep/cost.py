@@ -48,7 +48,7 @@ LONG = 3600.0  # seconds above which a study is called long
 AROUND = 60.0  # seconds of a run beside its trials (docs/benchmarks/commands.md)
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
 ENOUGH = 20  # steps, whose median is known well
-GUESSED = {"height": 64, "width": 64, "channels": 3}  # images that are not packed yet
+GUESSED_SIDE = 64  # pixels of images that are not packed yet
 VECTOR = 512  # numbers of a vector that is not packed yet
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
@@ -89,16 +89,13 @@ class Estimate:
             return [f"{work}; time not known: {self.basis}"]
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
-        lines = [
+        long = "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
+        return [
             f"{work}; a cell is one method at one level of wrong labels",
             f"  time: about {duration_text(self.seconds + AROUND)}, {duration_text(AROUND)} of them for stages, "
             f"Ray and report ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            *([long] if self.seconds > LONG else []),
         ]
-        if self.seconds > LONG:
-            lines.append(
-                "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
-            )
-        return lines
 
 
 def duration_text(seconds: float) -> str:
@@ -168,8 +165,8 @@ def _stored(
     """The trials that are stored. A search's later rounds count once the earlier ones are done."""
     ended: list[Any] = []
     trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
-    rates, starts = Rates(root, store).known, InitFromFinder(results, store)
-    plan = Plan(study, trials, lambda *data: describe(root, *data), starts, rates)
+    rates, starts = Rates(root, store).stored, InitFromFinder(results, store)
+    plan = Plan(study, trials, partial(describe, root), starts, rates)
     plan.start(lambda *trial: ended.append(trial))
     return len(ended)
 
@@ -182,14 +179,14 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     packed = packed or read_json(store / "packed" / packed_id(source, **dataset.packing) / "manifest.json")
     if packed is not None:
         return packed
-    side = dataset.side or GUESSED["height"]
-    known: dict[str, Any] = {**GUESSED, "height": side, "width": side}
+    side = dataset.side or GUESSED_SIDE
+    manifest: dict[str, Any] = {"height": side, "width": side, "channels": 3}
     if dataset.passes_on is not None:
-        known = {"height": 1, "width": 1, "channels": VECTOR, "decode": VECTORS}
+        manifest = {"height": 1, "width": 1, "channels": VECTOR, "decode": VECTORS}
     images = source.counts.get("all", {}).get("images")
     if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
         images = sum(1 for _ in source.images(store / "raw" / dataset.raw))
-    return known if images is None else {**known, "images": images}
+    return manifest if images is None else {**manifest, "images": images}
 
 
 def spec_of(study: Study, cell: Cell, manifest: Mapping[str, Any]) -> TrialSpec:
@@ -211,7 +208,7 @@ def _trial_seconds(
     missing = [kind for kind in kinds if kind not in step_seconds]
     if missing and trials[0].training.device == "cuda" and not torch.cuda.is_available():
         return [], "it needs a GPU, which this machine lacks"
-    timings: dict[str, tuple[float, float]] = {}
+    timings: dict[str, tuple[float, float]] = {}  # of a step, and of an image
     threads = int(study.resources.cpus_per_trial)
     for number, kind in enumerate(missing):
         some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
@@ -219,9 +216,9 @@ def _trial_seconds(
         records = [keys.canonical(keys.record(spec)) for spec in some]
         what = [records, {**manifest, "digest": ""}, threads, torch.__version__, platform.node(), os.cpu_count()]
         path = store / "remembered" / f"timing-{study.name}-{number}.json"
-        time_each = partial(_time_each, some, manifest, budget, threads)
+        time_all = partial(_time_all, some, manifest, budget, threads)
         try:
-            each = files.remembered(path, what, (), time_each)
+            each = files.remembered(path, what, (), time_all)
         except ValueError:
             raise
         except Exception as error:  # of any part, also another package's
@@ -244,10 +241,8 @@ def _trial_seconds(
     return costs, ", ".join(basis)
 
 
-def _time_each(
-    specs: Sequence[TrialSpec], manifest: Mapping[str, Any], seconds: float, threads: int
-) -> list[tuple[float, float]]:
-    return [time_steps(spec, manifest, seconds, threads) for spec in specs]
+def _time_all(specs: Sequence[TrialSpec], *arguments: Any) -> list[tuple[float, float]]:
+    return [time_steps(spec, *arguments) for spec in specs]
 
 
 def _kind(record: Mapping[str, Any]) -> str:
@@ -324,20 +319,14 @@ def _data(manifest: Mapping[str, Any], one: tuple[int, ...] = ()) -> TrialData:
 
 
 def _typical_seconds(work: Callable[[], Any], seconds: float, device: torch.device) -> float:
-    def timed() -> float:
+    times: list[float] = []
+    while not times or (sum(times[1:]) < seconds and times[0] <= seconds and len(times) <= ENOUGH):
         started = time.perf_counter()
         work()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        return time.perf_counter() - started
-
-    first = timed()  # it also allocates memory, so it counts only if there is no time for others
-    if first > seconds:
-        return first
-    times = [timed()]
-    while sum(times) < seconds and len(times) < ENOUGH:
-        times.append(timed())
-    return median(times)  # other processes delay some steps
+        times.append(time.perf_counter() - started)
+    return median(times[1:] or times)  # the first also allocates memory; other processes delay some of the others
 
 
 @contextmanager

@@ -1,8 +1,6 @@
-"""What the store contains that no study refers to any more.
+"""What the store contains that no study of `pipelines/studies` or `results`, and no snapshot of one, refers to.
 
-A study refers to a trial if it is in `pipelines/studies` or `results`, and its results or its snapshot name the trial.
-Only what has the form of `dml`'s own is listed, and raw files never: others may be a user's own. Nothing of a storage
-is listed, which other machines may use.
+Only what `dml` wrote is listed, and raw files never. Nothing of a storage is listed, which other machines may use.
 """
 
 from __future__ import annotations
@@ -91,20 +89,14 @@ def _sweep_runs(project: Path) -> bool:
 
 
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
-    """Trials that no table names.
-
-    None while a sweep runs, or where one was interrupted: its table may lack the last ones.
-    """
+    """Trials that no table names; none while a sweep runs or is interrupted, since its table may lack the last ones."""
     tables = {path.parent.name: path for path in (project / "results").glob(f"*/{TABLE}")}
     published = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
     ran, studies = {path.stem for path in (project / "store/sweeps").glob("*.json")}, _studies_of(project)
     open_sweeps = sorted(path.stem for path in (project / "store/sweeps").glob("*.live") if path.stem in studies)
     if open_sweeps:
-        names = " ".join(open_sweeps)
-        print(
-            f"no trial is listed: sweeps have not ended (dml run {names}, or delete their tables in store/sweeps)",
-            file=sys.stderr,
-        )
+        remedy = f"dml run {' '.join(open_sweeps)}, or delete their tables in store/sweeps"
+        print(f"no trial is listed: sweeps have not ended ({remedy})", file=sys.stderr)
     if open_sweeps or _sweep_runs(project) or (ran & studies) - {*tables, *published}:
         return
     named = {key for path in tables.values() for key in pd.read_parquet(path, columns=["key"])["key"]}
@@ -127,8 +119,8 @@ def _models(project: Path) -> Iterator[tuple[Path, str]]:
 
 def _packed(project: Path) -> Iterator[tuple[Path, str]]:
     try:
-        datasets = [own for path in study_files(project / "pipelines/studies") for own in load_study(path).datasets]
-        named = {packed_id(sources.build(own.name, **own.settings), **own.packing) for own in datasets}
+        datasets = [data for path in study_files(project / "pipelines/studies") for data in load_study(path).datasets]
+        named = {packed_id(sources.build(data.name, **data.settings), **data.packing) for data in datasets}
     except (ConfigError, ValueError, KeyError, TypeError, ImportError):
         return
     for path in (project / "data").glob("[!.]*/pack.json"):

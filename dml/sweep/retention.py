@@ -1,7 +1,7 @@
-"""Which trained models stay on disk: that of each cell's best seed, if one a cell takes at most 2 GiB, else that of
-each dataset's best cell by validation score, with labels as given if there are any.
+"""Which trained models stay on disk: those of each cell's best seed if they take at most 2 GiB, else of each dataset's
+best cell by validation score, with labels as given if there are any; and those that another study starts from.
 
-Models that another study starts from stay too. A storage, which other machines may use, keeps all.
+A storage, which other machines may use, keeps all.
 """
 
 from __future__ import annotations
@@ -130,9 +130,8 @@ def _best_models(trials: pd.DataFrame, store: TrialStore) -> pd.DataFrame:
     if given:
         rows = rows[rows["level"] == ""]
     if ranking := list(validation_scores(trials[trials["status"] == FINISHED]).index):
-        rows = rows[rows["cell"].isin(ranking)].sort_values(
-            "cell", key=lambda cells: cells.map(ranking.index), kind="stable"
-        )
+        rows = rows[rows["cell"].isin(ranking)]
+        rows = rows.sort_values("cell", key=lambda cells: cells.map(ranking.index), kind="stable")
     return rows.drop_duplicates(["dataset", "level"])
 
 

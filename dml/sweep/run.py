@@ -1,7 +1,6 @@
 """A study's sweep: tunes every cell with the same budget and confirms it with every seed, in one Ray Tune run.
 
-Each outcome is stored before it is used. So a killed sweep can simply be run again: finished trials are read from the
-store, and unfinished ones resume from their checkpoints.
+Each outcome is stored before it is used, so a killed sweep is run again: trials resume from their checkpoints.
 """
 
 from __future__ import annotations
@@ -50,16 +49,17 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     """Write `trials.parquet` and `summary.json` into the folder `out`, and return the table."""
     frame = trials_frame(plan.study, plan)
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
-    data = data_counts(plan.study, data_root)
-    summary |= {"data": data} if data else {}
     untrained, by_split = untrained_scores(plan, data_root)
-    summary |= {"untrained": untrained} if untrained else {}
-    summary |= {"untrained_by_split": by_split} if by_split else {}
-    by_noise = closed_form_scores(plan, data_root)
-    summary |= {"untrained_by_noise": by_noise} if by_noise else {}
     if (best := best_model(frame, plan.store)) is not None:
         plan.store.pull_folder(best, MODEL)
-        summary["model"] = best
+    optional = {
+        "data": data_counts(plan.study, data_root),
+        "untrained": untrained,
+        "untrained_by_split": by_split,
+        "untrained_by_noise": closed_form_scores(plan, data_root),
+        "model": best,
+    }
+    summary |= {name: content for name, content in optional.items() if content}
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
@@ -80,31 +80,23 @@ def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
         print(f"{name}: {seeds} ({size / 1e6:,.1f} MB)", flush=True)
 
 
-def print_unusable(name: str, plan: Plan) -> None:
-    """Print which finished trials learned nothing, since no step had a tuple that costs something."""
+def warnings(plan: Plan) -> Iterator[str]:
+    """Which finished trials had no usable tuple in any step, and how to retry those that failed by chance."""
     finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
-    found = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
-    if found:
-        cells = list(dict.fromkeys(job.cell.name for job in found))
+    unusable = [job for job, outcome in finished if any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)]
+    if unusable:
+        cells = list(dict.fromkeys(job.cell.name for job in unusable))
         more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
-        print(
-            f"{name}: {len(found)} of {len(finished)} trials had no usable tuple in any step, so they score as "
-            f"untrained networks: {', '.join(cells[:NAMED])}{more}. Check the miner, the margin and the batch.",
-            file=sys.stderr,
-            flush=True,
+        yield (
+            f"{len(unusable)} of {len(finished)} trials had no usable tuple in any step, so they score as "
+            f"untrained networks: {', '.join(cells[:NAMED])}{more}. Check the miner, the margin and the batch."
         )
-
-
-def print_retry(name: str, plan: Plan) -> None:
-    """Print how to retry failures that are not stored: DVC considers the stage complete and skips it."""
     passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
-    if passing:
+    if passing:  # not stored; DVC considers the stage complete and skips it
         last = passing[0].error.strip().rpartition("\n")[2]
-        print(
-            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed ({last}). Once the cause is gone, "
-            f"`dvc repro --force --single-item sweep@{name} && dvc repro` runs only those again.",
-            file=sys.stderr,
-            flush=True,
+        yield (
+            f"{counted(len(passing), 'trial')} failed ({last}). Once the cause is gone, "
+            f"`dvc repro --force --single-item sweep@{plan.study.name} && dvc repro` runs only those again."
         )
 
 
@@ -160,9 +152,7 @@ def run_study(
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         live, state = None, "failed"
         try:
-            starts = InitFromFinder(out.parent, store)
-            rates = Rates(data_root, store)
-            plan = Plan(study, trials, describe, starts, rates)
+            plan = Plan(study, trials, describe, InitFromFinder(out.parent, store), Rates(data_root, store))
             live = LiveTable(plan)
             progress.watch(plan)
 
@@ -171,7 +161,9 @@ def run_study(
                 live.ended(job)
 
             plan.start(ended)
-            _copy_missing(plan)
+            # What the storage lacks: it was away, is another one, or lost trials.
+            if copied := sum(trials.push_missing(job.key) for job, _ in plan.ended()):
+                print(f"{study.name}: copied {counted(copied, 'finished trial')} to resources.storage", flush=True)
             if not plan.finished:
                 live.write()
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, live)
@@ -185,38 +177,24 @@ def run_study(
             progress.close(state)
             if live is not None:
                 live.close(finished=state == "finished")
-        print_unusable(study.name, plan)
-        print_retry(study.name, plan)
+        for warning in warnings(plan):
+            print(f"{study.name}: {warning}", file=sys.stderr, flush=True)
         tidy(plan, out.parent, studies)
     return frame
 
 
 def _fetch_weights(study: Study) -> None:
     """Download the weights that trials start from, once: what is missing is an error before the first trial."""
-    fetched = set()
-    for training in map(study.training_of, study.cells()):
-        settings, part = training.backbone_settings, models.find(training.backbone)
-        case = training.backbone, repr(settings)
-        if training.frozen or training.train_from or training.init_from or case in fetched:
-            continue
-        fetched.add(case)
-        if part.packages and settings.get("pretrained", True) and settings.get("weights") is None:
+    trainings = [training for cell in study.cells() if not (training := study.training_of(cell)).init_from]
+    fetching = {repr((t.backbone, t.backbone_settings)): t for t in trainings if not (t.frozen or t.train_from)}
+    for training in fetching.values():
+        settings = training.backbone_settings
+        is_pretrained = settings.get("pretrained", True) and settings.get("weights") is None
+        if is_pretrained and models.find(training.backbone).packages:
             discovery.build("dml.models", training.backbone, **settings)
 
 
-def _copy_missing(plan: Plan) -> None:
-    """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
-    count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
-    if count:
-        print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
-
-
-def _run_trials(
-    plan: Plan,
-    shared: dict[str, Any],
-    progress: SweepProgress,
-    live: LiveTable,
-) -> None:
+def _run_trials(plan: Plan, shared: dict[str, Any], progress: SweepProgress, live: LiveTable) -> None:
     """Run the plan's trials in one Ray Tune run."""
     resources, workers = plan.study.resources, plan.study.training.workers
     _fetch_weights(plan.study)
@@ -235,9 +213,7 @@ def _run_trials(
     worker = rendezvous.of_sweep(resources.worker(workers), uuid.uuid4().hex)
     shared |= {"path": tuple(sys.path), "workers": workers, "worker": worker}
     # The driver of a trial that several workers share takes no processor, and Ray Train finds room for the workers.
-    own: dict[str, float]
-    own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
-
+    driver = {"memory": 1.0} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
     stopper = PlanStopper(plan, live.evaluated)
     searcher = CellSearcher(plan, shared, room, stopper)
     free = partial(rendezvous.free, worker) if workers > 1 else None
@@ -246,7 +222,7 @@ def _run_trials(
     try:
         with _stopping_on_ctrl_c(stopper.stop):
             tune.run(
-                tune.with_resources(TrialWorker, own),
+                tune.with_resources(TrialWorker, driver),
                 name="sweep",
                 search_alg=searcher,
                 scheduler=FreeWorkers(room.fits),
@@ -271,11 +247,8 @@ def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]
     """The first Ctrl-C stops the workers and then the sweep, a second one stops at once. The next run resumes."""
 
     def first(number: int, frame: object) -> None:
-        print(
-            "\nStopping the workers; finished trials are stored (Ctrl-C again to stop at once).",
-            file=sys.stderr,
-            flush=True,
-        )
+        text = "\nStopping the workers; finished trials are stored (Ctrl-C again to stop at once)."
+        print(text, file=sys.stderr, flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop(KeyboardInterrupt())
 

@@ -70,7 +70,6 @@ class BatchLoader:
         return self._state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue after the batch at which `state` was taken."""
         if self._pending is not None:
             self._pending.result()
             self._pending = None

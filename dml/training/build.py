@@ -38,16 +38,15 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
     network = {**describe_model(spec, data)["network"], "batch_norm": training.batch_norm}
     if training.init_from is None and training.train_from is None and not resumes:
         return models.build(**network)
-    offline = models.find(spec.training.backbone).without_weights(network)
-    model = models.build(**offline)
+    model = models.build(**models.find(training.backbone).without_weights(network))
     if training.train_from is not None:
         if data.backbone is not None:
             model.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
         shape = recipe.image_shape(training, data.packed.manifest)
         model.backbone = models.FromBlock(model.backbone, training.train_from, shape)  # type: ignore[assignment, arg-type]
         return model.train()
-    if spec.training.init_from is not None and not resumes:
-        load_init_from(model, spec.training.init_from)
+    if training.init_from is not None and not resumes:
+        load_init_from(model, training.init_from)
     return model
 
 

@@ -81,11 +81,12 @@ def fit(
 
 
 @without_autocast
-def apply(found: Projection, features: np.ndarray) -> np.ndarray:
+def apply(projection: Projection, features: np.ndarray) -> np.ndarray:
     """Features (..., D) -> float32 (..., d)."""
-    rows = from_array(_features(features).astype(np.float32, copy=False)).to(found.weight.device)
-    given = directions(rows.reshape(-1, rows.shape[-1])).view(rows.shape) if found.normalize_input else rows
-    return functional.linear(given, found.weight, found.bias).cpu().numpy()
+    weight, bias, _, normalize_input = projection
+    rows = from_array(_features(features).astype(np.float32, copy=False)).to(weight.device)
+    rows = directions(rows.reshape(-1, rows.shape[-1])).view(rows.shape) if normalize_input else rows
+    return functional.linear(rows, weight, bias).cpu().numpy()
 
 
 class ClosedForm:
@@ -130,38 +131,36 @@ class ClosedForm:
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
-            width = self._rows.shape[1]
-            axes = _eye(width, self._rows) if size is None else _principal(_covariance(self._rows), size)
-            return _projection(axes, self._rows.mean(dim=0), None, False)
-        chosen = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
-        moments = self._moments
-        return _projection(moments.axes(kind, size, chosen), moments.mean, chosen, True)
+            mean = self._rows.mean(dim=0)
+            centred = self._rows - mean
+            axes = _eye(len(mean), mean) if size is None else _principal(centred.T @ centred / len(centred), size)
+            return _projection(axes, mean, None, False)
+        shrinkage = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
+        return _projection(self._moments.axes(kind, size, shrinkage), self._moments.mean, shrinkage, True)
 
     def shrinkage(self, kind: str) -> float:
-        """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length; the lowest of
-        those that score the same.
-        """
+        """The shrinkage of `whitening` or `lda` that held-out training classes choose; of equal ones the lowest."""
         self._check(kind, None, DEFAULT)
         if kind not in self._chosen:
-            scores = {s: [_score(*part(kind, s)) for part in self._halves] for s in SHRINKAGES if self._halves}
-            self._chosen[kind] = max(scores, key=lambda s: fmean(scores[s])) if scores else DEFAULT
+            scores = {
+                s: fmean(_score(fitted.projected(rows, kind, s), labels) for fitted, rows, labels in self._halves)
+                for s in SHRINKAGES
+                if self._halves
+            }
+            self._chosen[kind] = max(scores, key=lambda s: scores[s], default=DEFAULT)
         return self._chosen[kind]
 
     @cached_property
-    def _halves(self) -> list[_Half]:
-        """Each half of the classes with the moments of the other half; none if there are too few to choose by."""
+    def _halves(self) -> list[tuple[_Moments, Tensor, np.ndarray]]:
+        """The moments of each half of the classes, and the other's rows less their mean, with labels, if classes do."""
         if int(self._labels.max()) + 1 < 4:
             return []
-        rows = self._unit
         halves = [np.flatnonzero(self._labels % 2 == half) for half in (0, 1)]
-        moments = [_Moments(rows[half], self._labels[half]) for half in halves]
+        moments = [_Moments(self._unit[half], self._labels[half]) for half in halves]
         if any(half.degenerate for half in moments):
             return []
-        found = []
-        for fitted, held_out in zip(moments, reversed(halves), strict=True):
-            tested = held_out[some(self._labels[held_out], SCORED)]
-            found.append(_Half(fitted, rows[tested] - fitted.mean, self._labels[tested]))
-        return found
+        tested = [held_out[some(self._labels[held_out], SCORED)] for held_out in reversed(halves)]
+        return [(m, self._unit[rows] - m.mean, self._labels[rows]) for m, rows in zip(moments, tested, strict=True)]
 
     @cached_property
     def _moments(self) -> _Moments:
@@ -180,9 +179,8 @@ class ClosedForm:
             raise ValueError(f"{kind}: expected a size from 1 to {width}, the number of features, got {size}")
         if kind == "components":
             if shrinkage is not None:
-                raise ValueError(
-                    f"components: expected no shrinkage, got {shrinkage}. Choices: {', '.join(NORMALIZED)}"
-                )
+                choices = ", ".join(NORMALIZED)
+                raise ValueError(f"components: expected no shrinkage, got {shrinkage}. Choices: {choices}")
             return
         if shrinkage is not None and not (np.isfinite(shrinkage) and shrinkage >= 0):
             raise ValueError(f"{kind}: shrinkage: expected a finite number of at least 0, got {shrinkage}")
@@ -196,13 +194,13 @@ def _features(features: Any) -> Any:
     what = "closed form: features"
     if isinstance(features, Tensor):
         check_dense(what, features)
-        real = not features.is_complex()
+        features, real = features.detach(), not features.is_complex()
     else:
         features = host_array(features, what)
         real = features.dtype.kind in "biuf"
     if not real:
         raise ValueError(f"{what}: expected real numbers, got {features.dtype}")
-    return features.detach() if isinstance(features, Tensor) else features
+    return features
 
 
 def check_classes(kind: str, labels: np.ndarray) -> None:
@@ -282,30 +280,18 @@ class _Moments:
         factor, identity = self._factor(kind, shrinkage), _eye(len(self.mean), self.mean)
         if kind == "whitening" and size is None:
             return linalg.solve_triangular(factor, identity, upper=False)
-        found = identity[:0]  # orthonormal axes in the whitened space
+        axes = identity[:0]  # orthonormal, in the whitened space
         if kind == "lda":
             white = linalg.solve_triangular(factor, self._between.T, upper=False)  # (D, K)
             directions, spread, _ = linalg.svd(white, full_matrices=False)
             informative = spread**2 > NONE * spread[0] ** 2
-            found = directions.T[informative][: len(self._between) - 1][:size]
-        if size is not None and len(found) < size:
+            axes = directions.T[informative][: len(self._between) - 1][:size]
+        if size is not None and len(axes) < size:
             half = linalg.solve_triangular(factor, self._total, upper=False)
             total = linalg.solve_triangular(factor, half.T, upper=False)
-            rest = identity - found.T @ found
-            found = torch.vstack([found, _principal(rest @ total @ rest, size - len(found), total.trace())])
-        return linalg.solve_triangular(factor.T, found.T, upper=True).T
-
-
-class _Half(NamedTuple):
-    """Rows of held-out classes, and the moments of the other half."""
-
-    fitted: _Moments
-    rows: Tensor  # float64 (n, D), less the mean of the other half
-    labels: np.ndarray
-
-    def __call__(self, kind: str, shrinkage: float) -> tuple[Tensor, np.ndarray]:
-        """The rows projected, with their labels."""
-        return self.fitted.projected(self.rows, kind, shrinkage), self.labels
+            rest = identity - axes.T @ axes
+            axes = torch.vstack([axes, _principal(rest @ total @ rest, size - len(axes), total.trace())])
+        return linalg.solve_triangular(factor.T, axes.T, upper=True).T
 
 
 def _principal(covariance: Tensor, size: int, variance: Tensor | None = None) -> Tensor:
@@ -319,11 +305,6 @@ def _principal(covariance: Tensor, size: int, variance: Tensor | None = None) ->
     return (vectors * kept).T.flip(0)[:size]
 
 
-def _covariance(rows: Tensor) -> Tensor:
-    centred = rows - rows.mean(dim=0)
-    return centred.T @ centred / len(rows)
-
-
 def _eye(size: int, like: Tensor) -> Tensor:
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
@@ -332,8 +313,8 @@ def _score(rows: Tensor, labels: np.ndarray) -> float:
     """MAP@R by cosine; 0 if no class has two rows, or without columns."""
     if not rows.shape[1]:
         return 0.0
-    found = evaluate(rows.float(), labels, ["map@r"], backend="torch")["map@r"]
-    return 0.0 if np.isnan(found) else found
+    score = evaluate(rows.float(), labels, ["map@r"], backend="torch")["map@r"]
+    return 0.0 if np.isnan(score) else score
 
 
 def _projection(axes: Tensor, mean: Tensor, shrinkage: float | None, normalize_input: bool) -> Projection:

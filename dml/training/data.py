@@ -30,15 +30,14 @@ def sample(rows: np.ndarray, classes: np.ndarray, most: int = MOST) -> np.ndarra
     if len(rows) <= most:
         return rows
     draw = numpy_generator(0, "evaluated training images")
-    known, code, sizes = np.unique(classes, return_inverse=True, return_counts=True)
-    keep = min(most, max(WHOLE, most // len(known)))
+    _, code, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    keep = min(most, max(WHOLE, most // len(sizes)))
     order = draw.permutation(len(rows))
     order = order[np.argsort(code[order], kind="stable")]  # by class, in random order within each
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    turn = draw.permutation(len(known))
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn = draw.permutation(len(sizes))
     fitting = turn[np.cumsum(np.minimum(sizes[turn], keep)) <= most]
-    chosen = order[(place < keep) & np.isin(code[order], fitting)]
-    return rows[np.sort(chosen)]
+    return rows[np.sort(order[(rank < keep) & np.isin(code[order], fitting)])]
 
 
 EVALUATION_ROLES = {
@@ -73,8 +72,9 @@ class TrialData:
             return self.validation.index.to_numpy()
         column, roles = EVALUATION_ROLES[name]
         rows = self.split.loc[self.split[column].isin(roles), "index"].to_numpy()
-        if self.protocol == "train_val_test" and name != "test":
-            rows = of_fitting_classes(rows, self.split, self.packed.index["fine"].to_numpy())
+        if self.protocol == "train_val_test" and name != "test":  # of the half of the training classes that fits
+            fine = self.labels("fine", self.split.loc[self.split["tune"] == "train", "index"].to_numpy())
+            rows = rows[np.isin(self.labels("fine", rows), fine)]
         if not len(rows):
             raise ValueError(f"evaluation set {name!r}: the split of this dataset has no images in it")
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
@@ -103,8 +103,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
     coarse = opened.index["coarse"].to_numpy(dtype=np.int64)[rows]
     flipped = noise["flipped"].to_numpy(dtype=bool)
-    chosen_by = _noise_of(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, VALIDATION)
-    validation = None if chosen_by.empty else chosen_by.set_index("index")["observed"]
+    validation = _noise_of(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, VALIDATION)
     return TrialData(
         opened,
         rows,
@@ -114,7 +113,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
         split,
         spec.protocol,
         flipped=flipped,
-        validation=validation,
+        validation=None if validation.empty else validation.set_index("index")["observed"],
         train_on=spec.dataset.train_on,
     )
 
@@ -122,37 +121,29 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
 def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
     """Raise a ValueError unless each evaluation set has images; the message lists those that have."""
     full = [s for s in ("test", "seen", "train") if split["final"].isin(EVALUATION_ROLES[s][1]).any()]
-    for asked in sets:
-        if asked not in full:
-            found = ", ".join(sorted(set(split["final"])))
-            raise ValueError(
-                f"dataset {name!r}: evaluation.sets names {asked!r}, but none of its images is "
-                f"{' or '.join(EVALUATION_ROLES[asked][1])}. Roles of its images: {found}. Choices: "
-                f"{', '.join(full)}, as in evaluation: {{sets: [{full[0]}]}}"
-            )
+    for empty in (s for s in sets if s not in full):
+        roles, choices = ", ".join(sorted(set(split["final"]))), ", ".join(full)
+        raise ValueError(
+            f"dataset {name!r}: evaluation.sets names {empty!r}, but none of its images is "
+            f"{' or '.join(EVALUATION_ROLES[empty][1])}. Roles of its images: {roles}. Choices: {choices}, as in "
+            f"evaluation: {{sets: [{full[0]}]}}"
+        )
 
 
 def check_pairs(split: pd.DataFrame, labels: np.ndarray, name: str, dataset: str) -> None:
     """Raise a ValueError if no query of an evaluation set has a match, by labels (n,) of the packed rows."""
     column, roles = EVALUATION_ROLES[name]
-    chosen = split[split[column].isin(roles)]
-    found = labels[chosen["index"].to_numpy()]
+    images = split[split[column].isin(roles)]
+    labels, role = labels[images["index"].to_numpy()], images[column].to_numpy()
+    classes = len(np.unique(labels))
+    paired = classes < len(labels)
     if name == "test" and has_queries(split):
-        role = chosen[column].to_numpy()
-        paired = bool(np.isin(found[role == "query"], found[role == "gallery"]).any())
-    else:
-        paired = len(np.unique(found)) < len(found)
+        paired = bool(np.isin(labels[role == "query"], labels[role == "gallery"]).any())
     if not paired:
         raise ValueError(
             f"dataset {dataset!r}: no query in the evaluation set {name!r} has a match, so nothing can be scored: "
-            f"expected a class with two images there, got {len(found)} images of {len(np.unique(found))} classes"
+            f"expected a class with two images there, got {len(labels)} images of {classes} classes"
         )
-
-
-def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:
-    """Those of the rows (m,) whose fine class is in the half of the training classes that fits. `fine` int64 (n,)."""
-    fitting = np.unique(fine[split.loc[split["tune"] == "train", "index"].to_numpy()])
-    return rows[np.isin(fine[rows], fitting)]
 
 
 def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, phase: str) -> dict[str, str]:
@@ -231,24 +222,20 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
 
 
 def _noise(data_root: Path, name: str, model: str, rate: float, seed: int, phase: str) -> pd.DataFrame:
-    chosen = _noise_of(data_root, name, model, rate, seed, phase)
-    if chosen.empty:
+    labels = _noise_of(data_root, name, model, rate, seed, phase)
+    if labels.empty:
         raise FileNotFoundError(
             f"{data_root / 'noise' / name}.parquet has no labels for noise {model!r}, rate {rate}, seed {seed}, "
             f"phase {phase!r}; the stage `corrupt` writes them (run `dvc repro`)"
         )
-    return chosen
+    return labels
 
 
 def _noise_of(data_root: Path, name: str, model: str, rate: float, seed: int, phase: str) -> pd.DataFrame:
     """The rows of the stage `corrupt`; none if it wrote none."""
     table = _table(data_root / "noise" / f"{name}.parquet", "corrupt")
-    return table[
-        (table["noise"] == model)
-        & np.isclose(table["rate"], rate)
-        & (table["seed"] == seed)
-        & (table["phase"] == phase)
-    ]
+    same = (table["noise"] == model) & (table["seed"] == seed) & (table["phase"] == phase)
+    return table[same & np.isclose(table["rate"], rate)]
 
 
 def _hash(*arrays: np.ndarray) -> str:

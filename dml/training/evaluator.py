@@ -36,7 +36,7 @@ class Evaluator:
 
     def scores(self, step: int) -> dict[str, float]:
         """Scores by `<set>/<level>/<metric>`. Raises TrainingError."""
-        wanted = self._spec.evaluation
+        settings = self._spec.evaluation
         scores: dict[str, float] = {}
         self._queries = {}
         for name in self.sets:
@@ -44,19 +44,19 @@ class Evaluator:
             embeddings = self.embed(rows)
             if not torch.isfinite(embeddings).all():
                 raise not_finite("the embeddings", f"by step {step}", self._spec)
-            found = evaluation.evaluate(
+            scored = evaluation.evaluate(
                 embeddings,
-                self._labels(name, rows),
-                metrics=list(wanted.metrics),
+                {level: self._data.scored_labels(name, level, rows) for level in self._spec.dataset.evaluate_on},
+                metrics=list(settings.metrics),
                 normalize=self._spec.training.normalize,
-                over_clustering=wanted.over_clustering,
-                nmi_average=wanted.nmi_average,
+                over_clustering=settings.over_clustering,
+                nmi_average=settings.nmi_average,
                 per_query=self._keeps,
                 **self._roles(rows),
             )
-            scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
-            if found.per_query is not None:
-                self._queries[name] = found.per_query.assign(index=rows[found.per_query["index"]])
+            scores |= {f"{name}/{key}": float(value) for key, value in scored.items()}
+            if scored.per_query is not None:
+                self._queries[name] = scored.per_query.assign(index=rows[scored.per_query["index"]])
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -92,10 +92,6 @@ class Evaluator:
             with replacing(path) as temporary, open(temporary, "wb") as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
-    def _labels(self, name: str, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """The labels (m,) of some rows of a set, by level."""
-        return {level: self._data.scored_labels(name, level, rows) for level in self._spec.dataset.evaluate_on}
-
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
         """Query and gallery masks (m,) and cameras (m,), if the split has queries."""
         split = self._data.split
@@ -110,11 +106,11 @@ class Evaluator:
 
 def _by_class(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
     """The table of one set as arrays of each class's means, by score key."""
-    found = {}
-    for level, part in evaluation.per_class(table).groupby("level"):
-        own = part[part["queries"] > part["excluded"]]
-        found[f"{name}/{level}/class"] = own["label"].to_numpy(dtype=np.int64)
-        found[f"{name}/{level}/queries"] = (own["queries"] - own["excluded"]).to_numpy(dtype=np.int64)
-        for metric in own.columns.drop(["level", "label", "queries", "excluded"]):
-            found[f"{name}/{level}/{metric}"] = own[metric].to_numpy(dtype=np.float32)
-    return found
+    arrays = {}
+    for level, classes in evaluation.per_class(table).groupby("level"):
+        scored = classes[classes["queries"] > classes["excluded"]]
+        arrays[f"{name}/{level}/class"] = scored["label"].to_numpy(dtype=np.int64)
+        arrays[f"{name}/{level}/queries"] = (scored["queries"] - scored["excluded"]).to_numpy(dtype=np.int64)
+        for metric in scored.columns.drop(["level", "label", "queries", "excluded"]):
+            arrays[f"{name}/{level}/{metric}"] = scored[metric].to_numpy(dtype=np.float32)
+    return arrays

@@ -56,16 +56,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Free:
-    """The chosen one, fitted.
-
-    Attributes
-    ----------
-    scores : what each candidate has on held-out classes, a share of 1; none if there were too few classes to choose by.
-    """
+    """The chosen one, fitted."""
 
     chosen: Candidate
     projection: Projection | None
-    scores: Mapping[Candidate, float]
+    scores: Mapping[Candidate, float]  # 0 to 1, on held-out classes; empty if there were too few classes to choose by
 
     def embed(self, features: Mapping[str, np.ndarray]) -> np.ndarray:
         """Features by name, (m, V, D) each -> unit embeddings float32 (m, d), d at most the size that was asked for."""
@@ -79,10 +74,10 @@ class Free:
         weight, bias = torch.zeros(size, sum(widths.values())), torch.zeros(size)
         before = list(widths).index(self.chosen.features)
         start, width = sum(list(widths.values())[:before]), widths[self.chosen.features]
-        own = torch.eye(width) if self.projection is None else self.projection.weight.cpu()
-        weight[: len(own), start : start + width] = own
+        axes = torch.eye(width) if self.projection is None else self.projection.weight.cpu()
+        weight[: len(axes), start : start + width] = axes
         if self.projection is not None:
-            bias[: len(own)] = self.projection.bias.cpu()
+            bias[: len(axes)] = self.projection.bias.cpu()
         return weight, bias
 
 
@@ -105,7 +100,8 @@ def choose(
         for candidate, projection in candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
             embeddings = embedded(candidate, projection, rows[candidate.features][tested])
             scores.setdefault(candidate, []).append(evaluate(embeddings, labels[tested], [metric])[metric])
-    means = {candidate: fmean(own) for candidate, own in scores.items() if len(own) == 2 and not np.isnan(own).any()}
+    halves = {one: values for one, values in scores.items() if len(values) == 2 and not np.isnan(values).any()}
+    means = {one: fmean(values) for one, values in halves.items()}
     fits = dict(candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
     if not fits:
         raise ValueError("without training: expected features (n, V, D) by name, got none")
@@ -117,18 +113,14 @@ def choose(
 class Look:
     """What is free in images that have no study yet.
 
-    Attributes
-    ----------
-    free : chosen by all classes and fitted to them: embeds further images.
-    steps : scores by metric of the first features `as they are`, of what is `chosen`, of that `re-ranked` by its
-        neighbours, and of what is chosen `without suspects` if there are any, means over folds of classes that neither
-        choose nor are fitted to. The labels are those that are given: wrong ones lower all scores.
-    images, classes : with a label.
+    `steps` are scores by metric of the first features `as they are`, of what is `chosen`, of that `re-ranked` by its
+    neighbours, and of what is chosen `without suspects` if there are any, means over folds of classes that neither
+    choose nor are fitted to. The labels are those that are given: wrong ones lower all scores.
     """
 
-    free: Free  # without suspects if that scores higher
+    free: Free  # chosen by and fitted to all classes, without suspects if that scores higher
     steps: Mapping[str, Mapping[str, float]]
-    images: int
+    images: int  # with a label
     classes: int
 
 
@@ -149,28 +141,26 @@ def look(
     """
     names = np.asarray(labels)
     if names.ndim != 1 or any(label is None or label != label for label in names.tolist()):
-        raise ValueError(
-            "what is free: expected one label of each image, -1 where it has none, got None, NaN or a table"
-        )
+        raise ValueError("what is free: expected a label of each image, -1 where it has none, got None, NaN or a table")
     _check_features(features, len(names))
     if isinstance(metrics, str) or not metrics:
         raise ValueError(f"what is free: metrics: expected a list such as ['recall@1', 'map@r'], got {metrics!r}")
     named, codes = np.unique(names, return_inverse=True)
     observed = np.where(names == -1, -1, codes) if names.dtype.kind in "iu" else codes
     counts = np.bincount(observed[observed >= 0], minlength=len(named))
-    judged = np.flatnonzero(counts > 1)
-    if len(judged) < FEWEST:
+    paired = np.flatnonzero(counts > 1)  # classes that can be scored
+    if len(paired) < FEWEST:
         raise ValueError(
-            f"what is free: expected at least {FEWEST} classes of two or more, got {len(judged)} among "
+            f"what is free: expected at least {FEWEST} classes of two or more, got {len(paired)} among "
             f"{np.count_nonzero(counts)}"
         )
-    folds, first = min(folds, len(judged) // 2), next(iter(features))
+    folds, first = min(folds, len(paired) // 2), next(iter(features))
     dropped = np.zeros(len(names), bool) if suspects is None else np.asarray(suspects, dtype=bool)
     if dropped.shape != names.shape:
         raise ValueError(f"what is free: suspects: expected {len(names)} truth values, got {dropped.shape}")
     each: dict[str, list[Mapping[str, float]]] = {}
     for fold in range(folds):
-        held_out = np.isin(observed, judged[fold::folds])
+        held_out = np.isin(observed, paired[fold::folds])
         best = choose(features, np.where(held_out, -1, observed), metrics[0])
         others = choose(features, np.where(held_out | dropped, -1, observed), metrics[0]) if dropped.any() else None
         tested = np.flatnonzero(held_out)
@@ -181,7 +171,7 @@ def look(
         embeddings = {AS_THEY_ARE: plain, CHOSEN: chosen, RERANKED: augmented(chosen).numpy()}
         for step, rows in (embeddings | ({UNSUSPECTED: others.embed(images)} if others else {})).items():
             each.setdefault(step, []).append(evaluate(rows, observed[tested], list(metrics)))
-    steps = {step: {name: fmean(own[name] for own in scores) for name in metrics} for step, scores in each.items()}
+    steps = {step: {name: fmean(fold[name] for fold in scores) for name in metrics} for step, scores in each.items()}
     better = UNSUSPECTED in steps and steps[UNSUSPECTED][metrics[0]] > steps[CHOSEN][metrics[0]]
     best = choose(features, np.where(dropped & better, -1, observed), metrics[0])
     return Look(best, steps, int((observed >= 0).sum()), int((counts > 0).sum()))
@@ -205,25 +195,25 @@ def features_of(
         raise ValueError(f"what is free: expected a list of paths of images, got {paths or 'none'}")
     if views not in get_args(Views):
         raise ValueError(f"what is free: views: expected {' or '.join(get_args(Views))}, got {views!r}")
-    part, own = models.find(backbone), dict(settings or {})
+    part, settings = models.find(backbone), dict(settings or {})
     channels = part.channels_for(3)
     pixels = side if isinstance(side, int) else as_resize(side or 224).side
-    asked: dict[str, Any] = {"embedding_size": 1, "channels": channels, "image_size": pixels, "layers": True, **own}
-    network: Any = models.build(backbone, **asked).backbone
-    network.eval()
-    network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
-    augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
+    options = {"embedding_size": 1, "channels": channels, "image_size": pixels, "layers": True, **settings}
+    network: Any = models.build(backbone, **options).backbone
+    network.eval().to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
+    augment = augmentations.build("none", channels=channels, normalization=part.statistics(**settings) or "none")
     dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
 
     def embed(pixels: torch.Tensor) -> torch.Tensor:
-        given = augment(pixels, training=False)
-        return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
+        images = augment(pixels, training=False)
+        return torch.cat([network(images.flip(flipped)) for flipped in dimensions], dim=1)
 
     batches = (_pixels(paths[start : start + BATCH], side) for start in range(0, len(paths), BATCH))
     with torch.inference_mode():
-        found = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
-    each = found.reshape(len(paths), len(dimensions), -1)
-    return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
+        features = evaluation.embed(embed, batches, len(paths), device).cpu().numpy()
+    ends = np.cumsum(list(network.widths.values()))
+    layers = np.split(features.reshape(len(paths), len(dimensions), -1), ends[:-1], axis=2)
+    return dict(zip(network.widths, layers, strict=True))
 
 
 def _check_features(features: Mapping[str, np.ndarray], images: int) -> None:
@@ -241,45 +231,40 @@ def _check_features(features: Mapping[str, np.ndarray], images: int) -> None:
 
 def _pixels(paths: Sequence[str | Path], side: How) -> torch.Tensor:
     """Image files -> uint8 (n, 3, side, side)."""
-    found = []
+    images = []
     for path in paths:
         try:
-            found.append(resize(decode(Path(path), 3), side))
+            images.append(resize(decode(Path(path), 3), side))
         except CorruptImage as error:
             raise DataError(f"{path}: {error}") from None
-    return torch.from_numpy(np.stack(found)).permute(0, 3, 1, 2)
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)
 
 
 def candidates(
     rows: Mapping[str, np.ndarray], labels: np.ndarray, size: int | None, only: Candidate | None = None
 ) -> Iterator[tuple[Candidate, Projection | None]]:
     """All candidates, or one, with their projections; without those that these rows do not allow."""
-    for name, given in rows.items():
+    for name, features in rows.items():
         if only is not None and only.features != name:
             continue
-        forms = ClosedForm(given[:, 0], labels)
-        views: tuple[Views, ...] = ("one", "mirror") if given.shape[1] > 1 else ("one",)
-        for kind in (NO_PROJECTION, *KINDS):
-            if only is not None and only.projection != kind:
-                continue
-            shorter = size is not None and size < given.shape[2]
+        forms, shorter = ClosedForm(features[:, 0], labels), size is not None and size < features.shape[2]
+        views: tuple[Views, ...] = ("one", "mirror") if features.shape[1] > 1 else ("one",)
+        for kind in (NO_PROJECTION, *KINDS) if only is None else (only.projection,):
             if kind == NO_PROJECTION and shorter:
                 continue
             try:
                 projection = None if kind == NO_PROJECTION else forms.projection(kind, size if shorter else None)
             except ValueError:  # too few images of a class
                 continue
-            for view in views:
-                candidate = Candidate(name, kind, view)
-                if only in (None, candidate):
-                    yield candidate, projection
+            for view in views if only is None else (only.views,):
+                yield Candidate(name, kind, view), projection
 
 
-def embedded(candidate: Candidate, projection: Projection | None, given: np.ndarray) -> np.ndarray:
+def embedded(candidate: Candidate, projection: Projection | None, features: np.ndarray) -> np.ndarray:
     """(m, V, D) -> unit vectors float32 (m, d)."""
-    each = given if candidate.views == "mirror" else given[:, :1]
-    found = np.asarray(each, dtype=np.float32) if projection is None else apply(projection, each)
-    return joined(list(torch.from_numpy(found).unbind(dim=1))).numpy()
+    views = features if candidate.views == "mirror" else features[:, :1]
+    views = np.asarray(views, dtype=np.float32) if projection is None else apply(projection, views)
+    return joined(list(torch.from_numpy(views).unbind(dim=1))).numpy()
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -63,7 +63,8 @@ def step_loss(
     They are masked where loss and miner can skip them, so that nothing waits for the device, and removed otherwise.
     embeddings (N, D), labels int64 (N,), kept bool (N,), None: all; truth int64 (N,), for a miner that takes it.
     """
-    if kept is not None and not _can_skip(loss, mine):
+    skips = loss.takes_padding and getattr(loss, "left_out", "removed") in ("skipped", "counted")
+    if kept is not None and not (skips and (mine is None or isinstance(mine, PolicyMiner))):
         truth = None if truth is None else truth[kept]
         embeddings, labels, kept = embeddings[kept], labels[kept], None  # waits for the device
     tuples: Any = None
@@ -71,34 +72,24 @@ def step_loss(
         more = {name: value for name, value in (("kept", kept), ("truth", truth)) if value is not None}
         tuples = mine(embeddings.detach(), labels, generator=generator, **more)
     elif kept is not None:
-        tuples = _every_pair(labels, kept)
+        same, both = labels[:, None] == labels, kept[:, None] & kept
+        tuples = Pairs((same & both).fill_diagonal_(False), both & ~same)
     value = loss(embeddings, labels, tuples)
     if kept is not None and loss.left_out == "counted":  # type: ignore[attr-defined]
         value = value * (len(kept) / kept.sum().to(value.dtype))
     return value, None if mine is None else (embeddings.detach(), labels, tuples, kept)
 
 
-def _can_skip(loss: Loss, mine: Miner | None) -> bool:
-    able = loss.takes_padding and getattr(loss, "left_out", "removed") in ("skipped", "counted")
-    return able and (mine is None or isinstance(mine, PolicyMiner))
+_Head = tuple[Tensor, Tensor, str]  # the weight and the bias of a linear head, and what `free` chose, or ""
+REMEMBERED = 16  # the last heads that trials started from
+_starts: dict[bytes, _Head] = {}
 
 
-def _every_pair(labels: Tensor, kept: Tensor) -> Pairs:
-    """Every pair of kept samples."""
-    same, both = labels[:, None] == labels, kept[:, None] & kept
-    return Pairs((same & both).fill_diagonal_(False), both & ~same)
-
-
-REMEMBERED = 16  # projections, the last ones that heads started from
-_started: dict[bytes, _Head] = {}
-
-
-def with_own_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
+def with_copied_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
     """A network that shares a network's backbone, with a copy of its head."""
-    found = copy.copy(model)
-    found._modules = dict(model._modules)
-    found.head = copy.deepcopy(model.head)
-    return found
+    network = copy.copy(model)
+    network._modules = {**model._modules, "head": copy.deepcopy(model.head)}
+    return network
 
 
 def fit_head(
@@ -126,53 +117,40 @@ def fit_head(
     )
     fit = _remembered if start else _fit
     widths = data.layers or getattr(model.backbone, "widths", {Layers.last: features.shape[1]})
-    found = fit(kind, features, data.observed[kept], model.embedding_size, dict(widths), spec.evaluation.metrics[0])
+    metric = spec.evaluation.metrics[0]
+    weight, bias, choice = fit(kind, features, data.observed[kept], model.embedding_size, dict(widths), metric)
     with torch.no_grad():
-        linear = model.head
-        linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
-        linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
-    return found.chosen
+        model.head.weight.copy_(weight)  # type: ignore[operator,union-attr]
+        model.head.bias.copy_(bias)  # type: ignore[operator,union-attr]
+    return choice
 
 
-class _Head(NamedTuple):
-    """The weights of a linear head."""
-
-    weight: torch.Tensor
-    bias: torch.Tensor
-    chosen: str = ""
-
-
-def _fit(
-    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
-) -> _Head:
+def _fit(kind: str, features: Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str) -> _Head:
     """The head of a kind; `widths`, `metric`: of the layers side by side, and by which `free` chooses."""
     if kind != free.KIND:
-        found = closed_form.fit(kind, features, labels, size)
-        return _Head(found.weight, found.bias)
-    parts = features.cpu().split(list(widths.values()), dim=1)
-    best = free.choose(
-        {name: part.numpy()[:, None] for name, part in zip(widths, parts, strict=True)}, labels, metric, size
-    )
-    return _Head(*best.head(widths, size), str(best.chosen))
+        projection = closed_form.fit(kind, features, labels, size)
+        return projection.weight, projection.bias, ""
+    layers = zip(widths, features.cpu().split(list(widths.values()), dim=1), strict=True)
+    best = free.choose({name: layer.numpy()[:, None] for name, layer in layers}, labels, metric, size)
+    return *best.head(widths, size), str(best.chosen)
 
 
 def _remembered(
-    kind: str, features: torch.Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
+    kind: str, features: Tensor, labels: np.ndarray, size: int, widths: Mapping[str, int], metric: str
 ) -> _Head:
     """`_fit`, computed once for the same arguments."""
     of_free = (widths, metric) if kind == free.KIND else ()
-    said = repr((kind, size, *of_free, features.device, tuple(features.shape), features.dtype, labels.dtype))
-    key = hashlib.blake2b(said.encode())
+    options = repr((kind, size, *of_free, features.device, tuple(features.shape), features.dtype, labels.dtype))
+    digest = hashlib.blake2b(options.encode())
     for values in (features.cpu().numpy(), labels):
-        key.update(np.ascontiguousarray(values).data)
-    found = _started.pop(key.digest(), None)
-    if found is None:
-        found = _fit(kind, features, labels, size, widths, metric)
-        found = found._replace(weight=found.weight.cpu(), bias=found.bias.cpu())
-    _started[key.digest()] = found  # the newest is the last
-    if len(_started) > REMEMBERED:
-        del _started[next(iter(_started))]
-    return found
+        digest.update(np.ascontiguousarray(values).data)
+    key = digest.digest()
+    if key not in _starts:
+        weight, bias, choice = _fit(kind, features, labels, size, widths, metric)
+        _starts[key] = weight.cpu(), bias.cpu(), choice
+        if len(_starts) > REMEMBERED:
+            del _starts[next(iter(_starts))]
+    return _starts[key]
 
 
 class Training:
@@ -209,9 +187,9 @@ class Training:
         self._chosen, kind = "", training.head_start  # by the method `free`
         if kind != "random" and not resumes(self._folder):
             self._chosen = fit_head(self.model, kind, spec, data, self._augment, self._device, start=True)
-        self.trained = self.model if training.head_refit is None else with_own_head(self.model)
+        self.trained = self.model if training.head_refit is None else with_copied_head(self.model)
         self._mine = build_miner(spec, self.loss)
-        self._truth: torch.Tensor | None = None
+        self._truth: Tensor | None = None
         if getattr(self._mine, "takes_truth", False):  # an oracle
             self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
         part = build_filter(spec, data.classes, self.model.embedding_size, self.loss)
@@ -266,8 +244,9 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Scores on clean labels, by `<set>/<level>/<metric>`: validation classes to tune, else the test split."""
-        if self.spec.phase != "confirm" or self.spec.evaluation.sets or self.step >= self.total_steps:
-            self._refit()  # it embeds training images, for nothing where nothing is evaluated
+        scored = self.spec.phase != "confirm" or self.spec.evaluation.sets or self.step >= self.total_steps
+        if scored and (kind := self.spec.training.head_refit) is not None:
+            fit_head(self.trained, kind, self.spec, self.data, self._augment, self._device)
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:
@@ -328,11 +307,6 @@ class Training:
         self._history.step += 1
         stats = [part.stats for part in (self._mine, self._filtering) if part is not None]
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, *stats)
-
-    def _refit(self) -> None:
-        """Fit the head that is evaluated and saved to the present backbone, if the study asks for it."""
-        if (kind := self.spec.training.head_refit) is not None:
-            fit_head(self.trained, kind, self.spec, self.data, self._augment, self._device)
 
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""

@@ -43,26 +43,17 @@ def load_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 class TrainedEmbedder:
-    """A trained network, applied to images, or to vectors if it was trained on vectors.
+    """A trained network, from the `model/` folder of a finished trial, for images or the vectors it was trained on.
 
-    Parameters
-    ----------
-    folder : the `model/` folder of a finished trial.
-
-    Attributes
-    ----------
-    network : in evaluation mode, on the CPU.
-    augment : the preprocessing.
-    normalize : whether embeddings are L2-normalised.
-    views : of an image that an embedding joins, as of `dml.evaluation.embed`.
-    shape : (H, W, C) of the images, or (D',) of the vectors.
+    Its `network` is in evaluation mode on the CPU, `augment` the preprocessing, `normalize` whether embeddings are
+    L2-normalised, `views` of an image are joined as by `dml.evaluation.embed`, and `shape` is (H, W, C) of the images
+    or (D',) of the vectors.
     """
 
     def __init__(self, folder: Path):
         weights, description = load_model(Path(folder))
         network = description["network"]
-        offline = models.find(network["backbone"]).without_weights(network)
-        self.network = models.build(**offline)
+        self.network = models.build(**models.find(network["backbone"]).without_weights(network))
         self.network.load_state_dict(weights)
         self.network.eval()
         vectors = description["augment"] is None
@@ -77,30 +68,20 @@ class TrainedEmbedder:
         They are L2-normalised if the network was trained so, or if they join views. `batch` images are embedded at
         once. Raises ValueError for another type or shape than those of the training.
         """
-        images = np.asarray(images)
-        if len(self.shape) == 1:
-            return self._embed(_as_images(images, self.shape[0]), batch)
-        if images.ndim == 3 and self.shape[2] == 1:
+        images, vectors = np.asarray(images), len(self.shape) == 1
+        if images.ndim == 3 and self.shape[-1] == 1 and not vectors:
             images = images[..., None]
-        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != self.shape:
+        of_type = np.issubdtype(images.dtype, np.floating) if vectors else images.dtype == np.uint8
+        if not of_type or images.ndim != len(self.shape) + 1 or images.shape[1:] != self.shape:
             raise ValueError(
-                f"expected uint8 images of shape (N, {', '.join(map(str, self.shape))}), "
-                f"got {images.dtype} of shape {images.shape}"
+                f"expected {'float vectors' if vectors else 'uint8 images'} of shape "
+                f"(N, {', '.join(map(str, self.shape))}), got {images.dtype} of shape {images.shape}"
             )
-        return self._embed(images, batch)
-
-    def _embed(self, images: np.ndarray, batch: int | None) -> np.ndarray:
         if not len(images):
             return np.empty((0, self.network.embedding_size), np.float32)
-        embedded = embed_images(self.network, images, augment=self.augment, batch=batch, views=self.views)
+        pixels = images.astype(np.float32, copy=False)[:, None, None, :] if vectors else images
+        embedded = embed_images(self.network, pixels, augment=self.augment, batch=batch, views=self.views)
         return (nn.functional.normalize(embedded) if self.normalize else embedded).numpy()
-
-
-def _as_images(vectors: np.ndarray, width: int) -> np.ndarray:
-    """Vectors (N, D) as images of one pixel, float (N, 1, 1, D)."""
-    if not np.issubdtype(vectors.dtype, np.floating) or vectors.ndim != 2 or vectors.shape[1] != width:
-        raise ValueError(f"expected float vectors of shape (N, {width}), got {vectors.dtype} of shape {vectors.shape}")
-    return vectors.astype(np.float32, copy=False)[:, None, None, :]
 
 
 HEAD = "head."
@@ -127,11 +108,12 @@ def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
 
 def fit(network: Mapping[str, Tensor], weights: Mapping[str, Tensor], head: str | None = None) -> dict[str, Tensor]:
     """The weights that a network takes over. Raises ValueError."""
-    own, given = ({name: w for name, w in state.items() if not name.startswith(HEAD)} for state in (network, weights))
-    if problems := problems_of(own, given):
+    states = (network, weights)
+    backbones = [{name: w for name, w in state.items() if not name.startswith(HEAD)} for state in states]
+    if problems := problems_of(*backbones):
         raise ValueError(f"the weights are of another backbone: {'; '.join(problems)}")
-    heads = [{name: w for name, w in state.items() if name.startswith(HEAD)} for state in (network, weights)]
-    return given if head == "new" or problems_of(*heads) else {**given, **heads[1]}
+    heads = [{name: w for name, w in state.items() if name.startswith(HEAD)} for state in states]
+    return backbones[1] if head == "new" or problems_of(*heads) else {**backbones[1], **heads[1]}
 
 
 ONNX = "model.onnx"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -45,13 +45,12 @@ def build_optimizer(training: TrainingSpec, model: EmbeddingNetwork, loss: Loss)
     return optimizer, SCHEDULES[training.schedule](optimizer, training)
 
 
-def clip(training: TrainingSpec, parameters: Iterable[nn.Parameter]) -> None:
+def clip(training: TrainingSpec, parameters: Sequence[nn.Parameter]) -> None:
     """Limit gradients: their entries to `clip_value`, and the norm of all of them together to `clip_norm`."""
-    found = list(parameters)
     if training.clip_value is not None:
-        nn.utils.clip_grad_value_(found, training.clip_value)
+        nn.utils.clip_grad_value_(parameters, training.clip_value)
     if training.clip_norm is not None:
-        nn.utils.clip_grad_norm_(found, training.clip_norm)
+        nn.utils.clip_grad_norm_(parameters, training.clip_norm)
 
 
 def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[str, Any]]:
@@ -83,13 +82,11 @@ def _layers(network: nn.Module) -> list[list[nn.Parameter]]:
 
 def _warmed_up(training: TrainingSpec) -> Callable[[int], float]:
     """A linear rise over `warmup_steps`, then the schedule over the steps that are left (Goyal et al. 2017, 2.2)."""
-    warmup, shape = training.warmup_steps, _shape(training, training.warmup_steps)
-    return lambda step: (step + 1) / warmup if step < warmup else shape(step - warmup)
+    warmup, steps = training.warmup_steps, max(1, training.steps - training.warmup_steps)
 
+    def rate(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / warmup
+        return (1 + math.cos(math.pi * (step - warmup) / steps)) / 2 if training.schedule == "cosine" else 1.0
 
-def _shape(training: TrainingSpec, less: int = 0) -> Callable[[int], float]:
-    """The rate after each step, in units of the first, over the trial's steps less some."""
-    steps = max(1, training.steps - less)
-    if training.schedule == "cosine":
-        return lambda step: (1 + math.cos(math.pi * step / steps)) / 2
-    return lambda step: 1.0
+    return rate

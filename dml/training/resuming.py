@@ -52,11 +52,9 @@ class RandomStreams:
             self.augment = generator(self._seed, f"augment/{self._rank}/{step}", self._device)
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of all generators."""
         return {"miner": self.miner.get_state(), "augment": self.augment.get_state(), "global": self._global}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.miner.set_state(state["miner"].cpu())
         self.augment.set_state(state["augment"].cpu())
         self._global = state["global"]
@@ -72,7 +70,6 @@ class Filtering:
 
     @property
     def stats(self) -> Mapping[str, Tensor]:
-        """Those of the filter, of the last batch."""
         return self._part.stats
 
     def __call__(self, embeddings: Tensor, labels: Tensor, positions: Tensor) -> Tensor:
@@ -92,11 +89,9 @@ class Filtering:
         return {name: hits / total for name, total in totals.items() if total}
 
     def state_dict(self) -> dict[str, Any]:
-        """The filter's state, and the counts."""
         return {"part": dict(self._part.state_dict()), "drawn": self._drawn, "left_out": self._left_out}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self._part.load_state_dict(state["part"])
         self._drawn, self._left_out = (state[name].to(self._device) for name in ("drawn", "left_out"))
 
@@ -113,25 +108,17 @@ class Diagnostics:
         self._distances = PairDistances() if count_distances else None
         self._not_finite = torch.full((), -1, dtype=torch.int64, device=device)  # the first such step; -1: none
 
-    def add_tuples(
-        self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any, kept: Tensor | None = None
-    ) -> None:
-        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
+    def add_tuples(self, step: int, *batch: Any) -> None:
+        """Count the pairs of one batch, given as `PairDistances.update` takes it. Skips most steps."""
         if self._distances is not None and step % DISTANCES_EVERY == 0:
-            self._distances.update(embeddings, labels, tuples, kept)
+            self._distances.update(*batch)
 
     def add_step(self, step: int, loss: Tensor, *stats: Mapping[str, Tensor]) -> None:
         """Add the loss after `step` steps, and the statistics of the parts; all 0-d."""
-        self._add("loss", loss)
-        for reported in stats:
-            for name, value in reported.items():
-                self._add(name, value)
+        for name, value in (pair for part in ({"loss": loss}, *stats) for pair in part.items()):
+            self.sums[name] = self.sums.get(name, 0) + value.detach().double()
         first = (self._not_finite < 0) & ~torch.isfinite(loss)
         self._not_finite = torch.where(first, step, self._not_finite)
-
-    def _add(self, name: str, value: Tensor) -> None:
-        value = value.detach().double()
-        self.sums[name] = self.sums[name] + value if name in self.sums else value
 
     def first_not_finite(self) -> int | None:
         """The first step whose loss was infinite or NaN. Synchronises with the device."""
@@ -148,11 +135,9 @@ class Diagnostics:
         return {f"eta_{name}": values for name, values in counted.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """The sums and counts."""
         return {"sums": self.sums, "distances": {} if self._distances is None else self._distances.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.sums = {name: total.to(self._device) for name, total in state["sums"].items()}
         if self._distances is not None:
             self._distances.load_state_dict(state["distances"])
@@ -191,12 +176,10 @@ class History:
         self.seconds += time.perf_counter() - started
 
     def state_dict(self) -> dict[str, Any]:
-        """As plain values."""
         curve = [[point.step, dict(point.scores)] for point in self.curve]
         return {"step": self.step, "curve": curve, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state` was taken."""
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve = [EvaluationPoint(step, scores) for step, scores in state["curve"]]
 

@@ -8,7 +8,7 @@ import torch
 import dml.losses
 from dml import discovery
 from dml.config import TrainingSection
-from dml.losses import own_rate_of
+from dml.losses import parameter_rate_of
 from dml.types import Choice, LogUniform, Uniform
 
 
@@ -38,7 +38,7 @@ def test_its_default_lies_in_its_search_space_or_its_file_says_why_not(case):
 
 def test_the_rate_of_its_own_parameters_has_a_range_if_it_has_any(case):
     learns = any(True for _ in case.build().parameters())
-    space = own_rate_of(case.name, case.settings) if case.name in discovery.names("dml.losses") else None
+    space = parameter_rate_of(case.name, case.settings) if case.name in discovery.names("dml.losses") else None
     if case.name in discovery.names("dml.losses"):
         assert (space is not None) == learns
     if space is not None:

@@ -76,7 +76,7 @@ def test_each_other_sample_is_as_likely():
     ("settings", "said"),
     [
         ({"wrong": "both", "share": 0.1}, "wrong: expected one of positives, negatives; got 'both'"),
-        ({"wrong": "positives", "share": 1.5}, "share: expected at most 1, got 1.5"),
+        ({"wrong": "positives", "share": 1.5}, "share: expected a number from 0 to 1; got 1.5"),
         ({"wrong": "positives", "share": -0.1}, "share: expected"),
         ({"wrong": "positives", "share": 0.1, "negatives": "soft"}, "soft"),
     ],

@@ -22,6 +22,7 @@ positives: [easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
+resources: {concurrent: 1}
 training: {frozen: true, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
 """

@@ -9,7 +9,7 @@ from synthetic import KEY, of_study, only_confirmed
 
 from dml import statistics
 from dml.config import SearchSection
-from dml.report.analysis.intervals import CLASSES, class_term, covers, over_seeds
+from dml.report.analysis.intervals import CLASSES, class_term, interval_sources, seed_interval
 from dml.report.analysis.paired import versus_winner
 from dml.report.assembly import figure_arrays
 from dml.report.sections.winners import winners
@@ -28,7 +28,7 @@ def results(synthetic, loaded, tmp_path):
 
 def of_classes(means):
     """The estimate of means (S, C) of classes that have `COUNTS` queries."""
-    return over_seeds(pd.Series(means @ COUNTS / COUNTS.sum()), [class_term(means.mean(axis=0), COUNTS)], [])
+    return seed_interval(pd.Series(means @ COUNTS / COUNTS.sum()), [class_term(means.mean(axis=0), COUNTS)], [])
 
 
 def read(results, tmp_path, name):
@@ -37,7 +37,7 @@ def read(results, tmp_path, name):
 
 
 def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(results, tmp_path):
-    assert covers(results) == CLASSES
+    assert interval_sources(results) == CLASSES
     row = versus_winner(results).iloc[0]
     first, second = (read(results, tmp_path, row[name]) for name in ("winner", "other"))
     own, apart = of_classes(first), of_classes(first - second)

@@ -1,5 +1,6 @@
 """The pages that several processes make are those that one makes."""
 
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -12,26 +13,32 @@ from dml.report.site import Job, study_pages, workers
 NAMES = ("histogram-pairs", "histogram-classifier-numbers")
 
 
-def made(results: list[Results], folder: Path, broken: bool = False):
-    if broken:
-        results[1].trials.drop(columns="seconds", inplace=True)
+def made(pool: Executor | None, results: list[Results], folder: Path):
+    jobs = [Job(one.study.name, None, "", one) for one in results]
+    return [page() for page in study_pages(pool, jobs, folder)]
+
+
+def whole_then_broken(results: list[Results], folder: Path):
+    """Both by the same processes, which take seconds to import the report."""
     with workers(len(results)) as pool:
-        jobs = [Job(one.study.name, None, "", one) for one in results]
-        return [page() for page in study_pages(pool, jobs, folder)]
+        yield made(pool, results, folder / "beside")
+        results[1].trials.drop(columns="seconds", inplace=True)
+        yield made(pool, results, folder / "broken")
 
 
 @pytest.mark.slow
 def test_pages_and_files_are_the_same(published, tmp_path, monkeypatch):
     results = [published(name) for name in NAMES]
-    alone = made(results, tmp_path / "alone")
+    alone = made(None, results, tmp_path / "alone")
     monkeypatch.setattr(site, "MANY", 2)
     monkeypatch.setattr(site, "study_page", None)  # the others import their own
     monkeypatch.setattr(site.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    beside = made(results, tmp_path / "beside")
+    runs = whole_then_broken(results, tmp_path)
+    beside = next(runs)
     assert [made.page.name for made in beside] == list(NAMES)
     assert [made.page for made in beside] == [made.page for made in alone]
-    found = contents(tmp_path / "alone")
-    assert len(found) > 8
-    assert contents(tmp_path / "beside") == found
+    files = contents(tmp_path / "alone")
+    assert len(files) > 8
+    assert contents(tmp_path / "beside") == files
     with pytest.raises(KeyError, match="seconds"):
-        made(results, tmp_path / "broken", broken=True)
+        next(runs)

@@ -6,7 +6,7 @@ import pytest
 from synthetic import KEY
 
 from dml.cli.recommendation_text import recommendation_text
-from dml.report.analysis.intervals import covers
+from dml.report.analysis.intervals import interval_sources
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
 
@@ -42,7 +42,7 @@ def study_of(synthetic, loaded, tmp_path):
 @pytest.mark.parametrize("kind", ["classes", "class splits"])
 def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
     results = study_of(kind)
-    assert kind in covers(results)
+    assert kind in interval_sources(results)
     for rate in (0.0, 0.4):
         found, page = recommend(results, rate), versus_winner(results)
         page = page[page["rate"] == rate].set_index("other")
@@ -54,5 +54,5 @@ def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
         for rival in found.methods[1:]:
             own = page.loc[rival.cell, ["difference", "low", "high", "p adjusted"]]
             assert (rival.behind, rival.behind_low, rival.behind_high, rival.p) == tuple(own)
-        assert f"intervals cover {covers(results)}" in recommendation_text(found, "given", [])
+        assert f"intervals cover {interval_sources(results)}" in recommendation_text(found, "given", [])
     assert found.block == ("class split" if kind == "class splits" else "seed")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dml import statistics
-from dml.report.analysis.intervals import SEARCHES, SEEDS, covers, of_difference, search_term
+from dml.report.analysis.intervals import SEARCHES, SEEDS, interval_sources, search_term, weighted_interval
 from dml.statistics import Term, estimate
 
 pytestmark = pytest.mark.slow
@@ -43,8 +43,8 @@ def test_where_the_part_of_a_search_is_known():
     first, second = results.cells
     term = search_term(results, first, KEY)
     assert term.freedom == comparisons.TRIALS - 1
-    assert covers(results) == SEARCHES
-    own = of_difference(results, KEY, first, second)
+    assert interval_sources(results) == SEARCHES
+    own = weighted_interval(results, KEY, {first: 1.0, second: -1.0})
     seeds = statistics.summary(results.values(first, KEY) - results.values(second, KEY))
     assert own.mean == pytest.approx(seeds.mean)
     variance = sum(search_term(results, cell, KEY).variance for cell in (first, second)) + seeds.std**2 / seeds.n
@@ -57,6 +57,6 @@ def test_where_the_part_of_a_search_is_known():
     late.loc[tune, "validation/fine/recall@1"] -= 0.3 * np.arange(tune.sum())  # after the best step they fell
     assert search_term(replace(results, trials=late), first, KEY) == term, "a trial counts by its objective"
     untuned = replace(results, trials=results.trials[results.trials["phase"] == "confirm"])
-    assert (search_term(untuned, first, KEY), covers(untuned)) == (None, SEEDS)
-    assert of_difference(untuned, KEY, first, second) is None, "Student's t over seeds"
+    assert (search_term(untuned, first, KEY), interval_sources(untuned)) == (None, SEEDS)
+    assert weighted_interval(untuned, KEY, {first: 1.0, second: -1.0}) is None, "Student's t over seeds"
     assert search_term(results_of(folds=3, seeds=2), first, KEY) is None, "splits repeat searches"

@@ -5,6 +5,7 @@ import re
 import urllib.parse
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dml.report import assembly
@@ -44,16 +45,25 @@ def test_every_link_and_image_resolves(site):
     pages = _pages(site.report)
     assert len(pages) == 7
     for page in pages:
-        found = _Links(page.read_text(encoding="utf-8"))
-        assert len(set(found.ids)) == len(found.ids)
-        for link in found.links:
+        content = _Links(page.read_text(encoding="utf-8"))
+        assert len(set(content.ids)) == len(content.ids)
+        for link in content.links:
             if link == "data:,":
                 continue
             path, _, anchor = link.partition("#")
             if path:
                 assert (page.parent / urllib.parse.unquote(path)).is_file(), f"{page.name}: {link}"
             else:
-                assert anchor in found.ids
+                assert anchor in content.ids
+
+
+def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):
+    for page in site.report.rglob("*.html"):
+        for figure in re.findall(r"<figure>.*?</figure>", page.read_text(encoding="utf-8"), re.S):
+            link = re.search(r'href="([^"]+\.csv)" download', figure)
+            assert link, figure
+            frame = pd.read_csv(page.parent / link[1])
+            assert len(frame) > 1, link[1]
 
 
 def test_the_same_inputs_give_the_same_bytes(synthetic, tmp_path):

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from dml.config import load_study
-from dml.config.loading import ATTRIBUTE, recorded
 from dml.report.loading import load
-from dml.snapshots import LARGEST, Snapshot, publish, snapshots
+from dml.snapshots import Snapshot, publish, snapshots
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
@@ -149,15 +148,3 @@ def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_c
     snapshot = Snapshot(tmp_path / "out/toys")
     assert "has changed since" in load(longer, tmp_path / "none", None, snapshot).origin
     assert "has changed since" not in load(titled, tmp_path / "none", None, snapshot).origin
-
-
-def test_every_snapshot_of_the_repository_is_small_and_of_a_study_that_exists():
-    found = snapshots(ROOT / "docs/results")
-    sizes = {s.path.name: sum(f.stat().st_size for f in s.path.rglob("*") if f.is_file()) for s in found}
-    assert all(size <= LARGEST for size in sizes.values()), sizes
-    assert sum(sizes.values()) <= 15 * LARGEST
-    for snapshot in found:
-        study = load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml")
-        ran = recorded(snapshot.trials().attrs[ATTRIBUTE], study)  # raises if a setting or a part is gone
-        assert set(snapshot.trials()["cell"]) <= {cell.name for cell in ran.cells()}
-        assert not load(study, ROOT / "nowhere", None, snapshot).missing(), snapshot.path.name

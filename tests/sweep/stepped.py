@@ -11,6 +11,7 @@ from driver import place, study
 
 from dml.files import write_json
 from dml.pipeline.syncing import syncing
+from dml.sweep.plan import cells
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import LiveTable, trials_frame
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
@@ -34,7 +35,7 @@ class Sweep:
         for _ in range(count):
             self.job = self.job or self.plan.take()
             if self.job is not None:
-                key = self.plan.objective(self.job)
+                key = cells.objective(self.plan.study, self.job)
                 curve = [[5, {key: 0.25}], [10, {key: 0.5}]]
                 outcome = Outcome(FINISHED, {key: 0.5}, curve, seconds=2.0, started="2026-01-01T00:00:00+00:00")
                 self.plan.end(self.job.id, outcome)

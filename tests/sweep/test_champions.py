@@ -16,7 +16,7 @@ from dml.config import Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import write_json
-from dml.sweep.champions import Wanted, all_images, champion_spec, train_champion
+from dml.sweep.champions import Winner, all_images, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 
@@ -62,7 +62,7 @@ def study(**changes):
 
 def wanted(of, **changes):
     cell = next(cell for cell in of.cells() if cell.rate == 0.4)
-    return Wanted(of, cell, {"loss.margin": 0.3}, 0.25, {"rate": 0.25}, **changes)
+    return Winner(of, cell, {"loss.margin": 0.3}, 0.25, {"rate": 0.25}, **changes)
 
 
 def train(place, asked, name="digits"):
@@ -107,7 +107,7 @@ def test_the_winners_searched_settings_and_nothing_held_out():
     of = study(search={"sampler": "tpe", "trials": 2})
     cell = next(cell for cell in of.cells() if cell.rate == 0.4)
     settings = {"loss.margin": 0.3, "loss.reduction": "sum", "training.steps": 9}  # only the first is searched
-    spec = champion_spec(of, cell, settings, 0.25, DIGESTS)
+    spec = champion_spec(Winner(of, cell, settings, 0.25, {}), DIGESTS)
     assert spec.loss.settings == {"margin": 0.3}
     assert (spec.phase, spec.seed, spec.training.steps) == ("confirm", 3, 4)
     assert (spec.noise.model, spec.noise.rate) == ("uniform", 0.0)

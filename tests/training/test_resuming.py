@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.sweep.execution.training import training as make_trainer
+from dml.sweep.execution.trial_run import training as make_trainer
 from dml.training import loop, resuming
 from dml.training.loop import Training
 

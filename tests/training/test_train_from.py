@@ -60,7 +60,7 @@ def stored(data_root, packed, tmp_path_factory):
 def network(training, packed):
     """The backbone with the weights of the fixed seed."""
     with torch.random.fork_rng():
-        torch.manual_seed(recipes.derive_seed())
+        torch.manual_seed(recipes.UNTRAINED_SEED)
         return models.build(**describe_backbone(training, packed.manifest), embedding_size=1).backbone.eval()
 
 

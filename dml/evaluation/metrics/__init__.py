@@ -33,8 +33,8 @@ def metric_names() -> tuple[str, ...]:
 def check_metric(name: str) -> None:
     """Raise a ValueError that lists the metrics unless `name` is one of them."""
     part, settings = metric_part(name)
-    known = part in discovery.names(PACKAGE)  # without importing the others
-    if not known or _takes_k(part) != bool(settings) or settings.get("k", 1) < 1:
+    exists = part in discovery.names(PACKAGE)  # without importing the others
+    if not exists or _takes_k(part) != bool(settings) or settings.get("k", 1) < 1:
         raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, metric_names())}")
 
 

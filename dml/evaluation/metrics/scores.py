@@ -51,18 +51,22 @@ def mean_entropy(first: float, second: float, average: str) -> float:
     raise ValueError(f"average: expected 'arithmetic' or 'geometric', got {average!r}")
 
 
-class SharedInformation(ABC):
+class _AsManyAsClasses:
     """A score of a clustering into as many clusters as classes."""
 
-    own_clusters: ClassVar[bool] = False
-
-    def __init__(self, average: str = "arithmetic") -> None:
-        mean_entropy(1.0, 1.0, average)
-        self.average = average
+    more_clusters: ClassVar[bool] = False
 
     def clusters(self, classes: int) -> int:
         """Clusters that k-means looks for."""
         return classes
+
+
+class SharedInformation(_AsManyAsClasses, ABC):
+    """A score by the mutual information of classes and clusters."""
+
+    def __init__(self, average: str = "arithmetic") -> None:
+        mean_entropy(1.0, 1.0, average)
+        self.average = average
 
     def __call__(self, table: Contingency) -> float:
         """1 if classes and clusters are the same partition, else 0 if there is only one class or one cluster."""
@@ -193,7 +197,7 @@ class NmiPlus:
     """
 
     version: ClassVar[int] = 1
-    own_clusters: ClassVar[bool] = True
+    more_clusters: ClassVar[bool] = True
 
     def __init__(self, over_clustering: int = 10, average: str = "arithmetic") -> None:
         if over_clustering < 1:
@@ -202,11 +206,9 @@ class NmiPlus:
         self._nmi = Nmi(average)
 
     def clusters(self, classes: int) -> int:
-        """Clusters that k-means looks for."""
         return self.over_clustering * classes
 
     def __call__(self, table: Contingency) -> float:
-        """In 0..1."""
         return self._nmi(table)
 
 
@@ -251,7 +253,7 @@ def _pairs(sizes: np.ndarray) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-class F1:
+class F1(_AsManyAsClasses):
     """Pairwise F1 of the classes and as many k-means clusters.
 
         2 TP / (pairs in clusters + pairs in classes)
@@ -260,11 +262,6 @@ class F1:
     """
 
     version: ClassVar[int] = 1
-    own_clusters: ClassVar[bool] = False
-
-    def clusters(self, classes: int) -> int:
-        """Clusters that k-means looks for."""
-        return classes
 
     def __call__(self, table: Contingency) -> float:
         """In 0..1; 1 if neither partition has a pair."""

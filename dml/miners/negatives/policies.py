@@ -72,10 +72,7 @@ class SemihardRandom:
 
     `window=True` is the rule of Roth et al., "Revisiting training strategies and generalization performance in deep
     metric learning", ICML 2020: a random negative with d(a, p) < d(a, n) < d(a, p) + margin, or any negative if
-    there is none. The margin is compared with the miner's distance, which may be squared.
-
-    A random negative that violates the margin. `margin`: in units of the miner's distance, above 0. `window`: only
-    negatives beyond the positive, or any negative if there is none.
+    there is none. `margin`: in units of the miner's distance, which may be squared; above 0.
     """
 
     version: ClassVar[int] = 1
@@ -156,8 +153,7 @@ class MultiSimilarity:
     include the least similar one if they include any. With one positive for each anchor it is the same rule given
     that positive, as in easy positive sampling.
 
-    The negatives that are not clearly less similar than the least similar chosen positive. `epsilon`: the mining
-    margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
+    `epsilon`: the mining margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
     """
 
     version: ClassVar[int] = 1

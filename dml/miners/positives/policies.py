@@ -93,8 +93,7 @@ class MultiSimilarity:
     s is the inner product (the cosine if the miner normalises). Wang et al., "Multi-similarity loss with general
     pair weighting for deep metric learning", CVPR 2019, equation 11. An anchor without negatives gets no positive.
 
-    The positives that are not clearly more similar than the most similar negative. `epsilon`: the mining margin, in
-    units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
+    `epsilon`: the mining margin, in units of similarity. A negative one keeps fewer pairs (LoOp, section 4.1: -0.02).
     """
 
     version: ClassVar[int] = 1

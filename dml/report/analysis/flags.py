@@ -1,13 +1,12 @@
 """What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
 
-- Not tuned: see `dml.report.methods`. A claim about fixed settings needs no tuning.
 - Still rising: over the last fifth of the steps, the least-squares line of the mean curve of a cell's confirmed trials
   rises by more than 2% of the score at the end, and by more than twice the standard error that the curve's own noise
-  (its falls in the second half) gives that line. A trial that ends early goes on as its tuning trial did.
+  (the root mean square of its falls in the second half) gives that line.
 - Below the baseline: a cell finds its own training classes (R@1, on the first of `SIDES` that has scores) worse than
   the best of what needs no training, of the embedding's length where one is known.
 
-What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
+What a study does not store is no flag. Networks without a step of training are baselines themselves.
 """
 
 from __future__ import annotations
@@ -49,31 +48,26 @@ def still_rises(curve: Curve) -> bool | None:
     centred = x - x.mean()
     squares = centred @ centred
     rise = FIFTH * (centred @ y) / squares
-    error = FIFTH * _noise(scores[late]) / squares**0.5
+    noise = np.mean(np.minimum(np.diff(scores[late]), 0.0) ** 2) ** 0.5
+    error = FIFTH * noise / squares**0.5
     return bool(rise > max(SHARE * scores[-1], SURE * error))
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """The mean of several trials' curves, by the share of the steps of each.
-
-    It begins where all of them have begun.
-    """
+    """The mean of several trials' curves, by the share of the steps of each, from where all have begun."""
     each = [np.array(curve, dtype=float).T for curve in curves if len(curve) > 1 and curve[-1][0] > 0]
     shares = [steps / steps[-1] for steps, _ in each]
     if not each:
         return []
-    start = max(own[0] for own in shares)
+    start = max(share[0] for share in shares)
     grid = np.unique(np.concatenate(shares).round(9))
     grid = grid[grid >= round(float(start), 9)]
-    means = np.mean([np.interp(grid, own, scores) for own, (_, scores) in zip(shares, each, strict=True)], axis=0)
+    means = np.mean([np.interp(grid, at, scores) for at, (_, scores) in zip(shares, each, strict=True)], axis=0)
     return list(zip(grid.tolist(), means.tolist(), strict=True))
 
 
 def continued(curve: Curve, whole: Curve) -> Curve:
-    """A curve that ends early, and after that the course of another trial, which took all steps.
-
-    The other's scores are scaled to the curve's where it ends.
-    """
+    """A curve that ends early, then the course of another trial, scaled to the curve's score where it ends."""
     if not curve or not whole:
         return curve
     end, score = curve[-1]
@@ -81,11 +75,6 @@ def continued(curve: Curve, whole: Curve) -> Curve:
     there = float(np.interp(end, steps, scores))
     scale = score / there if there > 0 else 1.0
     return [*curve, *((step, scale * later) for step, later in whole if step > end)]
-
-
-def _noise(scores: np.ndarray) -> float:
-    """The root mean square of the falls between successive scores: the standard deviation of noise on a flat curve."""
-    return float(np.mean(np.minimum(np.diff(scores), 0.0) ** 2) ** 0.5)
 
 
 RISING, BELOW = "still rising", "below the baseline"
@@ -98,7 +87,7 @@ NOT_KNOWN = "whether scores still rise is not known"
 class Flags:
     """Why a comparison decides nothing, and what is not known about it."""
 
-    found: tuple[str, ...] = ()  # `not tuned`, `still rising`, `below the baseline (...)`
+    reasons: tuple[str, ...] = ()  # `not tuned`, `still rising`, `below the baseline (...)`
     unknown: tuple[str, ...] = ()
 
 
@@ -110,36 +99,35 @@ def flags(results: Results, cells: Iterable[Cell], fixed: bool = False, same_len
     fixed : the comparison is about the settings that it has, so that no tuning is asked for.
     same_length : the baseline has as many dimensions as the embedding, where such a one was scored.
     """
-    trained = [cell for cell in cells if _trains(results, cell)]
+    training = [cell for cell in cells if results.study.training_of(cell).steps > 0]
+    trained = [cell for cell in training if losses.closed_form_of(cell.loss.name) is None]
     tuning = "" if fixed else mark(results.study)
     rises = [_still_rises(results, cell) for cell in trained]
     rising = RISING if any(rises) else ""
-    below, known = _below(results, trained, same_length)
-    unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
+    below, has_baseline = _below(results, trained, same_length)
+    unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not has_baseline)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
-
-
-def _trains(results: Results, cell: Cell) -> bool:
-    """Whether a cell has steps of training: closed forms have none."""
-    return results.study.training_of(cell).steps > 0 and losses.closed_form_of(cell.loss.name) is None
 
 
 def doubts(results: Results, *names: str) -> str:
     """The flags of these cells without numbers: `not tuned, below the baseline`; empty if their comparison counts."""
-    found = flags(results, [results.cells[name] for name in names]).found
-    return ", ".join(text.partition(" (")[0] for text in found)
+    reasons = flags(results, [results.cells[name] for name in names]).reasons
+    return ", ".join(text.partition(" (")[0] for text in reasons)
 
 
 def marks(results: Results, *names: str) -> str:
-    """What is said beside a score of these cells: their flags without numbers, and their caveats."""
-    told = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
-    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(told))))
+    """The flags of these cells without numbers, and their caveats, beside a score of theirs."""
+    remarks = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
+    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(remarks))))
 
 
 def _still_rises(results: Results, cell: Cell) -> bool | None:
     """Whether the mean curve of a cell's confirmed trials still rises, or that of the tuning trials behind them."""
     objective = results.objective(cell.dataset)
-    whole = _tuning_curves(results, cell)
+    whole = {}  # by class split, the curve on validation classes of the tuning trial that was chosen
+    for split, tried in results.tuned_of(cell.name).groupby("split"):
+        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
+        whole[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
     confirmed = []
     for row in results.confirmed_of(cell.name).itertuples():
         curve = _curve(row.curve, objective)
@@ -150,15 +138,6 @@ def _still_rises(results: Results, cell: Cell) -> bool | None:
     return still_rises(mean_curve(confirmed or list(whole.values())))
 
 
-def _tuning_curves(results: Results, cell: Cell) -> dict[int, Curve]:
-    """By class split, the curve of the tuning trial that was chosen, on validation classes."""
-    found = {}
-    for split, tried in results.tuned_of(cell.name).groupby("split"):
-        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
-        found[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
-    return found
-
-
 def _curve(text: str, key: str) -> Curve:
     """The score of each evaluated step; snapshots have one score only."""
     points = [(step, scores.get(key, next(iter(scores.values())))) for step, scores in parsed(text) or () if scores]
@@ -167,18 +146,18 @@ def _curve(text: str, key: str) -> Curve:
 
 def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str, bool]:
     """How far the worst cell is below the baseline, in words, and whether all cells have one."""
-    worst, text, known = 0.0, "", True
+    worst, text, complete = 0.0, "", True
     for cell in cells:
-        found = _beside_baseline(results, cell, same_length)
-        if found is None:
-            known = False
+        comparison = _beside_baseline(results, cell, same_length)
+        if comparison is None:
+            complete = False
             continue
-        key, score, baseline = found
+        key, score, baseline = comparison
         if score - baseline.score < worst:
             worst = score - baseline.score
             side = ScoreKey.parse(key).set
             text = f"{BELOW} (R@1, {SETS[side]}: {percent(score)}, {baseline.label} {percent(baseline.score)})"
-    return text, known
+    return text, complete
 
 
 def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[str, float, Baseline] | None:
@@ -189,8 +168,8 @@ def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[s
         for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
             key = str(ScoreKey(side, level, SCORE))
             values = results.values(cell.name, key)
-            found = (untrained(results, cell.dataset, cell.noise, cell.rate, key, length) for length in lengths)
-            baseline = next(filter(None, found), None)
+            baselines = (untrained(results, cell.dataset, cell.noise, cell.rate, key, length) for length in lengths)
+            baseline = next(filter(None, baselines), None)
             if len(values) and baseline is not None:
                 return key, float(values.mean()), baseline
     return None

@@ -4,10 +4,8 @@
   (`Results.overlap`). It covers splits, searches, seeds and classes.
 - One split whose trials all left each class's scores: seeds and classes together. The variance of classes is that of a
   bootstrap of whole classes (Cameron, Gelbach and Miller 2008, section 3), by linearisation of a ratio of sums.
-- Otherwise: Student's t over seeds.
-
-With one split, the part of a tuned method's search is added: how much the best of as many resampled tuning trials
-varies (`statistics.resampled_best`). `benchmarks/comparisons.py` tests it where the truth is known.
+- Otherwise: Student's t over seeds. With one split, a tuned method's search adds how much the best of as many
+  resampled tuning trials varies (`statistics.resampled_best`).
 """
 
 from __future__ import annotations
@@ -46,31 +44,21 @@ def summary_of(
         metrics, such as AMI, can be negative.
     overlap : of class splits, `Results.overlap`.
     """
-    found = _without_rounding(np.asarray(list(values), dtype=float), bounds)
-    if not len(found):
+    scores = np.asarray(list(values), dtype=float)
+    if not len(scores):
         return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
-    s = statistics.summary(found, bounds=_consistent(found, bounds), overlap=overlap)
-    return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
-
-
-def _without_rounding(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
-    """The values; one that is outside by rounding only is moved to the bound."""
-    clipped = np.clip(values, *bounds)
-    return np.where(np.abs(values - clipped) < ROUNDING, clipped, values)
-
-
-def _consistent(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+    clipped = np.clip(scores, *bounds)
+    scores = np.where(np.abs(scores - clipped) < ROUNDING, clipped, scores)
     low, high = bounds
-    return (low if values.min() >= low else -math.inf), (high if values.max() <= high else math.inf)
+    consistent = (low if scores.min() >= low else -math.inf), (high if scores.max() <= high else math.inf)
+    s = statistics.summary(scores, bounds=consistent, overlap=overlap)
+    return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
 
 
 def search_term(results: Results, cell: str, key: str) -> Term | None:
     """The variance, in squared points, that a cell's search adds to its mean score; None if it has no search.
 
-    Parameters
-    ----------
-    key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
-        that score tell how the search's objective does.
+    Tuning trials tell how the score varies on validation classes, or without it how the search's objective does.
     """
     if results.study.splits > 1:
         return None
@@ -78,34 +66,18 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     tried = tried[(tried["status"] == "finished") & np.isfinite(tried["objective"].astype(float))]
     if len(tried) < 2:
         return None
-    choosing = 100 * tried["objective"].to_numpy(dtype=float)
-    objective = results.objective(results.cells[cell].dataset)
-    own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
-    return Term(statistics.resampled_best(choosing, choosing if own is None else own), len(tried) - 1.0)
-
-
-def _on_validation(key: str) -> str:
-    return str(ScoreKey.parse(key)._replace(set=VALIDATION))
-
-
-def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
-    """A score of tuning trials on validation classes; None if a trial lacks it."""
-    own = _on_validation(key)
-    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
-    return scores if np.isfinite(scores).all() else None
+    choosing = varying = 100 * tried["objective"].to_numpy(dtype=float)
+    keys = (results.objective(results.cells[cell].dataset), key)
+    objective, score = (str(ScoreKey.parse(each)._replace(set=VALIDATION)) for each in keys)
+    if score != objective and score in tried and np.isfinite(tried[score].astype(float)).all():
+        varying = 100 * tried[score].to_numpy(dtype=float)
+    return Term(statistics.resampled_best(choosing, varying), len(tried) - 1.0)
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
     """Those of a weighted sum of cells' scores, such as a difference."""
-    found = {cell: search_term(results, cell, key) for cell in weights}
-    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in found.items() if term is not None]
-
-
-def searches(results: Results) -> bool:
-    """Whether any cell has a search whose part is known."""
-    if results.study.splits > 1 or not results.study.search.tunes:
-        return False
-    return any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
+    terms = {cell: search_term(results, cell, key) for cell in weights}
+    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in terms.items() if term is not None]
 
 
 say = Texts(__file__)
@@ -118,102 +90,89 @@ QUERIES = -1  # the row of `class_means` with each class's queries
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
 
 
-def over(results: Results) -> str:
+def block_plural(results: Results) -> str:
     """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
     return f"{results.study.block}s"
 
 
 @once
-def covers(results: Results) -> str:
+def interval_sources(results: Results) -> str:
     """What the intervals of the objective cover, and of comparisons by it."""
     if results.study.splits > 1:
         return SPLITS
+    searched = results.study.search.tunes and any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     if cells and all(len(class_means(results, name)) for name in cells):
-        return CLASSES_SEARCHES if searches(results) else CLASSES
-    return SEARCHES if searches(results) else SEEDS
+        return CLASSES_SEARCHES if searched else CLASSES
+    return SEARCHES if searched else SEEDS
 
 
-def covers_of(results: Results, key: str, name: str) -> str:
-    """As `covers`, of a cell's interval of any score: only the objective has scores of classes."""
-    found = covers(results)
+def score_sources(results: Results, key: str, name: str) -> str:
+    """as `interval_sources`, of a cell's interval of any score: only the objective has scores of classes."""
+    sources = interval_sources(results)
     if key == results.objective(results.cells[name].dataset):
-        return found
-    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(found, found)
+        return sources
+    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(sources, sources)
 
 
 def coverage(results: Results, keys: Iterable[str]) -> str:
     """What the intervals of these scores cover, in words for captions."""
-    name = {cell.dataset: name for name, cell in results.cells.items()}
-    by_text: dict[str, list[str]] = {}
+    cells = {cell.dataset: name for name, cell in results.cells.items()}
+    metrics: dict[str, dict[str, None]] = {}
     for key in keys:
-        for own in name.values():
-            of = by_text.setdefault(covers_of(results, key, own), [])
-            of += [metric_label(metric_of(key))] * (metric_label(metric_of(key)) not in of)
-    texts = [f"{text} ({', '.join(of)})" if len(by_text) > 1 else text for text, of in by_text.items()]
-    corrected = f"; {CORRECTED}" if results.overlap else ""
-    return "; ".join(texts) + corrected
+        for name in cells.values():
+            metrics.setdefault(score_sources(results, key, name), {})[metric_label(metric_of(key))] = None
+    texts = [f"{text} ({', '.join(of)})" if len(metrics) > 1 else text for text, of in metrics.items()]
+    return "; ".join(texts) + (f"; {CORRECTED}" if results.overlap else "")
 
 
+@once
 def class_means(results: Results, name: str) -> pd.DataFrame:
     """A cell's mean objective of each class in percent: a row per seed, a column per class; row `QUERIES`.
 
     Empty if a trial left none, as older ones do.
     """
-    place = f"{FIGURE} of {name}"
-    if place not in results.analyses:
-        results.analyses[place] = _class_means(results, name)
-    return results.analyses[place]
-
-
-def _class_means(results: Results, name: str) -> pd.DataFrame:
-    dataset = results.cells[name].dataset
-    score = ScoreKey.parse(results.objective(dataset))
-    found: dict[int, pd.Series] = {}
+    score = ScoreKey.parse(results.objective(results.cells[name].dataset))
+    means: dict[int, pd.Series] = {}
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
     for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
         saved = results.figures.of(FIGURE, key, score.set, partial(_saved, results, key, score))
         if not len(saved):
             return pd.DataFrame()
-        found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
+        means[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
         counts = pd.Series(saved["queries"].astype(float), saved["class"])
-    return pd.DataFrame({**found, QUERIES: counts}).T
+    return pd.DataFrame({**means, QUERIES: counts}).T
 
 
 def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
-    """`summary_of` a cell's score, with the interval that `covers_of` names."""
+    """`summary_of` a cell's score, with the interval that `score_sources` names."""
     row = summary_of(results.values(name, key), prefix, overlap=results.overlap)
-    return with_estimate(row, of_score(results, key, name), f"{prefix} ")
+    return with_estimate(row, score_interval(results, key, name), f"{prefix} ")
 
 
-def of_score(results: Results, key: str, cell: str) -> Estimate | None:
-    """A cell's mean score with `of_weights`' interval, cut at the bounds of a score."""
-    found = of_weights(results, key, {cell: 1.0})
+def score_interval(results: Results, key: str, cell: str) -> Estimate | None:
+    """A cell's mean score with `weighted_interval`' interval, cut at the bounds of a score."""
+    interval = weighted_interval(results, key, {cell: 1.0})
     low, high = SCORE
-    if found is None or not low <= found.mean <= high:
-        return found
-    return found._replace(low=max(found.low, low), high=min(found.high, high))
+    if interval is None or not low <= interval.mean <= high:
+        return interval
+    return interval._replace(low=max(interval.low, low), high=min(interval.high, high))
 
 
-def of_difference(results: Results, key: str, first: str, second: str) -> Estimate | None:
-    """The mean difference of two cells, paired by seed and class; None as in `of_weights`."""
-    return of_weights(results, key, {first: 1.0, second: -1.0})
-
-
-def of_weights(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
-    """The weighted sum of cells' mean scores, with the interval that `covers_of` names.
+def weighted_interval(results: Results, key: str, weights: Mapping[str, float]) -> Estimate | None:
+    """The weighted sum of cells' mean scores, with the interval that `score_sources` names.
 
     None if that is Student's t over blocks (`statistics.summary`).
     """
-    own = [weight * results.values(name, key) for name, weight in weights.items()]
-    values = pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
+    weighted = [weight * results.values(name, key) for name, weight in weights.items()]
+    values = pd.concat(weighted, axis=1, join="inner").dropna().sum(axis=1)
     if results.study.splits > 1:
         return None
-    return over_seeds(values, class_terms(results, key, weights), search_terms(results, weights, key))
+    return seed_interval(values, class_terms(results, key, weights), search_terms(results, weights, key))
 
 
-def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
+def seed_interval(values: pd.Series, classes: Sequence[Term], searches: Sequence[Term]) -> Estimate | None:
     """The mean of values, one per seed, with further variance; None without any, or with one seed."""
     if len(values) < 2 or not (classes or searches):
         return None
@@ -223,17 +182,17 @@ def over_seeds(values: pd.Series, classes: Sequence[Term], searches: Sequence[Te
 
 def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:
     """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
-    if covers_of(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
+    if score_sources(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
         return []
     tables = [class_means(results, name) for name in weights]
-    rows = sorted(set.intersection(*(set(own.index) for own in tables)) - {QUERIES})
-    columns = sorted(set.intersection(*(set(own.columns) for own in tables)))
+    rows = sorted(set.intersection(*(set(table.index) for table in tables)) - {QUERIES})
+    columns = sorted(set.intersection(*(set(table.columns) for table in tables)))
     if not rows or len(columns) < 2:
         return []
     counts = tables[0].loc[QUERIES, columns].to_numpy()
     weighted = zip(tables, weights.values(), strict=True)
     return [
-        class_term(sum(weight * own.loc[rows, columns].to_numpy().mean(axis=0) for own, weight in weighted), counts)
+        class_term(sum(weight * table.loc[rows, columns].to_numpy().mean(axis=0) for table, weight in weighted), counts)
     ]
 
 
@@ -244,12 +203,12 @@ def class_term(means: ArrayLike, counts: ArrayLike) -> Term:
     return Term(float(rest @ rest) * classes / (classes - 1) / float(queries.sum()) ** 2, classes - 1.0)
 
 
-def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
+def with_estimate(row: dict[str, Any], interval: Estimate | None, prefix: str = "") -> dict[str, Any]:
     """A row with its interval, and its p if it has one, replaced by those of an estimate; with a prefix p stays."""
-    if own is None:
+    if interval is None:
         return row
-    found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
-    return found | ({"p": own.p} if "p" in row and not prefix else {})
+    row = row | {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
+    return row | ({"p": interval.p} if "p" in row and not prefix else {})
 
 
 def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:

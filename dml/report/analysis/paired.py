@@ -5,8 +5,8 @@ equal methods would lead any other by at least as large a paired t, simulated wi
 seed. Step-down: a rival is compared only with the methods that have no larger t, the closed test (Marcus, Peritz and
 Gabriel, Biometrika 1976) of all sets of equal methods that contain the winner.
 
-What remains of a score under noise is its share of a reference: of the topline (figure (d) of Le, Odobez: Theoretical
-guarantees of deep embedding losses under label noise), or in a study without toplines of the cell at rate 0.
+What remains of a score under noise is its share of its topline's (figure (d) of Le, Odobez: Theoretical guarantees of
+deep embedding losses under label noise), or in a study without toplines of that of the cell at rate 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import special
 
 from dml import statistics
-from dml.report.analysis.intervals import of_difference, of_score, search_terms, summary_of, with_estimate
+from dml.report.analysis.intervals import score_interval, search_terms, summary_of, weighted_interval, with_estimate
 from dml.report.analysis.selection import best_of, validations
 from dml.report.labels import is_topline
 from dml.report.results import Results, once
@@ -40,13 +40,13 @@ def adjusted_p(p: Sequence[float], pairs: Sequence[int]) -> np.ndarray:
     p : (R,), two-sided, by the paired t-test; NaN without a test. Such a method counts among those that could win.
     pairs : (R,), the seeds or queries that the winner shares with each.
     """
-    found, least, methods = np.full(len(p), np.nan), 0.0, len(p) + 1
+    adjusted, least, methods = np.full(len(p), np.nan), 0.0, len(p) + 1
     for rank, i in enumerate(np.lexsort((pairs, p))):  # NaN is last
         if np.isnan(p[i]):
             break
         least = max(least, _chance(p[i], min(pairs[i], MANY), methods - rank, methods))
-        found[i] = least
-    return found
+        adjusted[i] = least
+    return adjusted
 
 
 def _chance(p: float, n: int, left: int, methods: int) -> float:
@@ -62,7 +62,7 @@ def _leads(methods: int, n: int) -> np.ndarray:
     draws = min(DRAWS, NUMBERS // (methods * n))
     normal = numpy_generator(0, "leads of the best of equal methods")
     scores = np.empty((methods, draws, n))
-    found = np.zeros((methods, draws), np.float32)
+    leads = np.zeros((methods, draws), np.float32)
     for m in range(methods):
         scores[m] = normal.standard_normal((draws, n))
         if m == 0:
@@ -73,8 +73,8 @@ def _leads(methods: int, n: int) -> np.ndarray:
         first = np.flatnonzero(t < 0)  # where this method is the new best
         best[first] = scores[m, first]
         highest[first] = _paired_t(best[first] - scores[:m, first]).max(axis=0)
-        found[m] = highest
-    return found
+        leads[m] = highest
+    return leads
 
 
 def _paired_t(differences: np.ndarray) -> np.ndarray:
@@ -87,40 +87,19 @@ def _paired_t(differences: np.ndarray) -> np.ndarray:
 LEVEL = 0.05
 
 
-def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Both on the seeds (index) that both have."""
-    if first.index.equals(second.index):  # as nearly always: thousands of intersections take seconds
-        return first, second
-    seeds = first.index.intersection(second.index)
-    return first[seeds], second[seeds]
-
-
 def paired(first: pd.Series, second: pd.Series, overlap: float) -> dict[str, Any]:
     """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have.
 
     `overlap` is `Results.overlap`.
     """
-    first, second = aligned(first, second)
-    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
+    first, second = first.align(second, join="inner")
+    row = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
     if not len(first):
-        return found
+        return row
     differences = first.to_numpy() - second.to_numpy()
     s = statistics.summary(differences, bounds=(-100.0, 100.0), overlap=overlap)
     p = statistics.paired_t(differences, overlap)
-    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
-
-
-def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with `holm`: their p after Holm's correction over all of them; NaN if p is."""
-    known = [i for i, row in enumerate(family) if np.isfinite(row["p"])]
-    adjusted = dict(zip(known, statistics.holm([family[i]["p"] for i in known]), strict=True))
-    return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
-
-
-def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
-    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`)."""
-    p = adjusted_p([row["p"] for row in others], [row[pairs] for row in others])
-    return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
+    return row | {"difference": s.mean, "low": s.low, "high": s.high, "p": p}
 
 
 def against_winner(
@@ -141,38 +120,39 @@ def against_winner(
     Returns
     -------
     For each other method, highest mean first: winner, other (names), `winner mean` and so on, those of `paired`, and
-    `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted`).
+    `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted_p`).
     A winner without others has one row, in which `other` is empty; without scores there is no row.
     """
-    ranked = sorted((name for name, own in scores.items() if len(own)), key=lambda name: -scores[name].mean())
+    ranked = sorted((name for name, values in scores.items() if len(values)), key=lambda name: -scores[name].mean())
     if not ranked:
         return []
-    chosen = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
-    best = scores[chosen]
-    first = {"winner": chosen} | summary_of(best, "winner", overlap=overlap)
-    others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != chosen]
+    winner = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
+    best = scores[winner]
+    first = {"winner": winner} | summary_of(best, "winner", overlap=overlap)
+    others = [first | {"other": name} | paired(best, scores[name], overlap) for name in ranked if name != winner]
     others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float), overlap)]
     others = [covering(row) for row in others]
+    p = np.array([row["p"] for row in others])
     if validation is None:
-        return adjusted(others)
-    return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
+        adjusted = adjusted_p(p.tolist(), [row["seeds"] for row in others])
+    else:
+        adjusted = np.full(len(p), np.nan)
+        adjusted[np.isfinite(p)] = statistics.holm(p[np.isfinite(p)].tolist())
+    return [row | {"p adjusted": value} for row, value in zip(others, adjusted.tolist(), strict=True)]
 
 
 def compared(results: Results, key: str, cells: Sequence[str]) -> list[dict[str, Any]]:
-    """`against_winner` of some cells with the intervals and p that `covers` names: what pages and recipes show."""
+    """`against_winner` of some cells with the intervals and p that `interval_sources` names."""
 
     def covering(row: dict[str, Any]) -> dict[str, Any]:
-        row = with_estimate(row, of_score(results, key, row["winner"]), "winner ")
-        return with_estimate(row, of_difference(results, key, row["winner"], row["other"]) if row["other"] else None)
+        row = with_estimate(row, score_interval(results, key, row["winner"]), "winner ")
+        if not row["other"]:
+            return row
+        return with_estimate(row, weighted_interval(results, key, {row["winner"]: 1.0, row["other"]: -1.0}))
 
     scores = {name: results.values(name, key) for name in cells}
     choosing = validations(results, [name for name in cells if len(scores[name])])
     return against_winner(scores, choosing, covering, results.overlap)
-
-
-def is_worse(row: Mapping[str, Any]) -> bool:
-    """Whether the other method of a row of `against_winner` is significantly worse than the winner."""
-    return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
 
 
 @once
@@ -199,20 +179,22 @@ def detectable(results: Results) -> float | None:
     The spread of differences is pooled over all pairs of methods and all conditions, the correction Bonferroni's.
     """
     squares = freedom = searches = 0.0
-    for dataset, noise, rate in (one for one in results.comparisons if not is_topline(one[1])):
-        key, names = results.objective(dataset), results.rivals(dataset, noise, rate)
+    groups = [group for group in results.comparisons if not is_topline(group[1])]
+    for group in groups:
+        key, names = results.objective(group[0]), results.rivals(*group)
         scores = pd.DataFrame({name: results.values(name, key) for name in names if len(results.values(name, key))})
         scores = scores.loc[:, scores.std() > 0].dropna()
         seeds, methods = scores.shape
         if seeds > 1 and methods > 1:
             rest = scores.sub(scores.mean(axis=1), axis=0)
             squares += 2 * float(((rest - rest.mean()).to_numpy() ** 2).sum())
-            own = (seeds - 1) * (methods - 1)
+            weight = (seeds - 1) * (methods - 1)
             terms = search_terms(results, dict.fromkeys(scores, 1.0), key)
-            freedom, searches = freedom + own, searches + own * 2 * sum(term.variance for term in terms) / methods
+            freedom += weight
+            searches += weight * 2 * sum(term.variance for term in terms) / methods
     if not squares:
         return None
-    tests = max(len(results.rivals(*one)) for one in results.comparisons if not is_topline(one[1])) - 1
+    tests = max(len(results.rivals(*group)) for group in groups) - 1
     further = searches / freedom + results.overlap * squares / freedom
     spread = (squares / freedom) ** 0.5
     return statistics.detectable(spread, len(results.study.blocks), LEVEL / max(tests, 1), POWER, further)
@@ -224,24 +206,18 @@ LEFT = 90.0  # percent of the reference; a method breaks where its share falls b
 def reference(results: Results, name: str) -> str | None:
     """The reference of a cell: its topline, or its clean counterpart, its method's cell at rate 0, or None."""
     cell = results.cells[name]
-    own = results.cells_by_method[cell.dataset, results.methods[name]]
-    topline = next((n for (noise, rate), n in own.items() if is_topline(noise) and rate == cell.rate), None)
-    return topline or own.get((cell.noise, 0.0))
+    cells = results.cells_by_method[cell.dataset, results.methods[name]]
+    topline = next((n for (noise, rate), n in cells.items() if is_topline(noise) and rate == cell.rate), None)
+    return topline or cells.get((cell.noise, 0.0))
 
 
 def kept(results: Results, name: str, key: str) -> pd.Series:
-    """A cell's score in percent of its reference's, indexed by seed."""
+    """A cell's score in percent of its reference's, indexed by seed; only where that is above 0."""
     by = reference(results, name)
     if by is None:
         return pd.Series(dtype=float)
-    return share(results.values(name, key), results.values(by, key))
-
-
-def share(scores: pd.Series, references: pd.Series) -> pd.Series:
-    """Scores in percent of their references, on the seeds (index) that both have and whose reference is above 0."""
-    mine, theirs = aligned(scores, references)
-    above = theirs.to_numpy() > 0
-    return pd.Series(100 * mine.to_numpy()[above] / theirs.to_numpy()[above], index=mine.index[above])
+    mine, theirs = results.values(name, key).align(results.values(by, key), join="inner")
+    return 100 * mine[theirs > 0] / theirs[theirs > 0]
 
 
 def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:

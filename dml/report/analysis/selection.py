@@ -20,7 +20,7 @@ from dml.report.results import Results
 from dml.types import VALIDATION, NoiseLevel, ScoreKey
 
 
-def dataset_of(results: Results, asked: str | None) -> str:
+def dataset_of(results: Results, name: str | None) -> str:
     """The dataset that was asked for; None: the only one with results."""
     if results.confirmed.empty:
         study = results.study.name
@@ -28,7 +28,7 @@ def dataset_of(results: Results, asked: str | None) -> str:
             f"study {study!r} has no finished trials. {results.problem} Run it: dml run {study}".replace("  ", " ")
         )
     datasets = (results.cells[name].dataset for name in results.confirmed["cell"])
-    return dataset_for_use(datasets, asked, results.study.name)
+    return dataset_for_use(datasets, name, results.study.name)
 
 
 class Labels(NamedTuple):
@@ -42,17 +42,11 @@ class Labels(NamedTuple):
 def labels_of(
     results: Results, dataset: str, noise: str | None, rate: float | None, wrong: float | None, key: str
 ) -> Labels:
-    """The noise level of the study that is asked for. Toplines do not count.
+    """The noise level of the study that is asked for, with results of the score `key`, as `recommend` takes it.
 
-    Parameters
-    ----------
-    noise : a noise of the study, or a level of it (`uniform-0.2`); None: labels as given, or the only noise.
-    rate : the share of wrong labels: the nearest level with results counts. Of a user's own labels it is that of the
-        labels as given.
-    wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
-    key : of the score that decides.
+    Toplines do not count. Of a user's own labels `rate` is that of the labels as given.
     """
-    study, own = results.study.name, has_user_labels(results.study, dataset)
+    study, user_labels = results.study.name, has_user_labels(results.study, dataset)
     levels = [c.noise_level for c in results.cells.values() if c.dataset == dataset and not is_topline(c.noise)]
     if not levels:
         raise ValueError(f"study {study!r} has only toplines, which leave samples out: no noise to choose")
@@ -61,18 +55,19 @@ def labels_of(
         for level in dict.fromkeys(levels)
         if any(len(results.values(n, key)) for n in results.rivals(dataset, *level))
     ]
-    if rate is None or own:
+    if rate is None or user_labels:
         level = levels_for_use(levels, noise, study)[0]
         if level not in measured:
             choices = ", ".join(map(str, measured)) or "none"
             raise ValueError(f"study {study!r}: no trial at {level} has finished. Choices of --noise: {choices}")
     else:
         level = _nearest(study, measured, noise, rate)
-    made, asked = level.rate if makes_noise(level.noise) else 0.0, rate is not None and not own
-    if rate is None and (wrong is not None or (made and not own)):
+    made = level.rate if makes_noise(level.noise) else 0.0
+    made_wrong = not user_labels and (rate is not None or made > 0)
+    if rate is None and (wrong is not None or (made and not user_labels)):
         given = 0.0 if wrong is None or any(section.by_given for section in results.study.noise) else wrong
         rate = given + made - given * made
-    return Labels(level, rate, _text(level, rate, asked or (made > 0 and not own), level in as_given(levels)))
+    return Labels(level, rate, _text(level, rate, made_wrong, level in as_given(levels)))
 
 
 def _nearest(study: str, levels: list[NoiseLevel], noise: str | None, rate: float) -> NoiseLevel:
@@ -94,23 +89,23 @@ def _text(level: NoiseLevel, rate: float | None, made_wrong: bool, given: bool) 
     if given or not makes_noise(level.noise):
         share = f", {rate_text(rate)} of them wrong" if rate else ""
         return f"with labels as given{share}" if given else f"with the labels of {level.noise}{share}"
-    return f"with labels {level_label(*level, own=True)}" + (f", {rate_text(rate)} in all" if rate else "")
+    return f"with labels {level_label(*level, user_labels=True)}" + (f", {rate_text(rate)} in all" if rate else "")
 
 
-def score_of(results: Results, dataset: str, asked: str | None) -> str:
+def score_of(results: Results, dataset: str, score: str | None) -> str:
     """The key of the score that was asked for: a key, or a metric on the set and level of the objective; None: that."""
     objective = results.objective(dataset)
-    if asked is None:
+    if score is None:
         return objective
-    key = asked if ScoreKey.is_spelt(asked) else str(ScoreKey.parse(objective)._replace(metric=asked))
+    key = score if ScoreKey.is_spelt(score) else str(ScoreKey.parse(objective)._replace(metric=score))
     cells = {name for name, cell in results.cells.items() if cell.dataset == dataset}
     keys = [
-        own
-        for own in results.score_keys
-        if ScoreKey.parse(own).set != VALIDATION and any(len(results.values(name, own)) for name in cells)
+        candidate
+        for candidate in results.score_keys
+        if ScoreKey.parse(candidate).set != VALIDATION and any(len(results.values(name, candidate)) for name in cells)
     ]
     if key not in keys:
-        raise ValueError(f"score: study {results.study.name!r} has no {asked!r}{suggestion(key, keys)}")
+        raise ValueError(f"score: study {results.study.name!r} has no {score!r}{suggestion(key, keys)}")
     return key
 
 
@@ -142,11 +137,7 @@ def best_of(scores: Mapping[str, float]) -> str:
     return max(scores, key=lambda name: round(scores[name], 9))
 
 
-def chosen_on_validation(results: Results, names: Iterable[str]) -> bool:
-    """Whether validation classes choose among these cells; else test classes do."""
-    return validations(results, [name for name in names if len(results.confirmed_of(name))]) is not None
-
-
 def explained(results: Results, names: Iterable[str]) -> str:
     """Who chose among these cells, in a sentence."""
-    return ON_VALIDATION if chosen_on_validation(results, names) else ON_TEST
+    scored = [name for name in names if len(results.confirmed_of(name))]
+    return ON_TEST if validations(results, scored) is None else ON_VALIDATION

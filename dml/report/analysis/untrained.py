@@ -16,16 +16,7 @@ import pandas as pd
 
 from dml import losses, statistics
 from dml.config.study import is_pretrained
-from dml.report.analysis.intervals import (
-    CLASSES,
-    CLASSES_SEARCHES,
-    SEARCHES,
-    SEEDS,
-    SPLITS,
-    class_terms,
-    over_seeds,
-    search_terms,
-)
+from dml.report.analysis import intervals
 from dml.report.analysis.selection import best_of, validations
 from dml.report.methods import is_oracle
 from dml.report.results import Results
@@ -72,7 +63,7 @@ class Gain:
     untrained: Baseline
     best: str  # the cell that validation classes choose, or with the highest mean (`chosen`)
     gain: Summary  # its scores over seeds, minus the baseline's
-    covers: str  # what the interval covers: `interval_coverage.SEARCHES` and so on
+    sources: str  # what the interval covers: `intervals.SEARCHES` and so on
     above: int  # the cells whose mean is above the baseline
     cells: int
 
@@ -84,14 +75,10 @@ def untrained(
 
     The best on test classes for results without that choice, and of a given length.
     """
+    choices = _choices(results, dataset, noise, rate)
     baselines = [
-        Baseline(
-            name,
-            100 * scores[0],
-            tuple(100 * score for score in scores[1:]),
-            _chosen(results, dataset, noise, rate, name),
-        )
-        for name, scores in _scores(results, dataset, noise, rate, key).items()
+        Baseline(name, 100 * score, tuple(100 * split for split in splits), choices.get(name, ""))
+        for name, (score, *splits) in _scores(results, dataset, noise, rate, key).items()
     ]
     if all(baseline.name.startswith(PIXELS) for baseline in baselines):
         baselines += _of_the_network(results, dataset, noise, rate, key)
@@ -115,44 +102,40 @@ def gain_of_best(
     The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it, of
     `length` dimensions or of any number. Without `oracles` no method counts whose filter is told the true rate.
     """
-    own = untrained(results, dataset, noise, rate, key, length)
+    baseline = untrained(results, dataset, noise, rate, key, length)
     rivals = results.rivals(dataset, noise, rate)
     rivals = [name for name in rivals if oracles or not is_oracle(results.cells[name])]
     values = {name: results.values(name, key) for name in rivals}
-    means = {name: float(found.mean()) for name, found in values.items() if len(found)}
-    if own is None or not means:
+    means = {name: float(scores.mean()) for name, scores in values.items() if len(scores)}
+    if baseline is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    gain, covers = gain_over(results, best, own, key)
-    return Gain(
-        dataset, noise, rate, own, best, gain, covers, sum(mean > own.score for mean in means.values()), len(means)
-    )
+    gain, sources = gain_of_cell(results, best, baseline, key)
+    above = sum(mean > baseline.score for mean in means.values())
+    return Gain(dataset, noise, rate, baseline, best, gain, sources, above, len(means))
 
 
-def gain_over(results: Results, cell: str, own: Baseline, key: str) -> tuple[Summary, str]:
+def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> tuple[Summary, str]:
     """A cell's scores minus the baseline's, and what the interval covers.
 
     Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
     """
-    apart = above_baseline(results.values(cell, key), own)
+    apart = results.values(cell, key)
+    by_split = baseline.by_split and apart.index.isin(range(len(baseline.by_split))).all()
+    apart = apart - ([baseline.by_split[int(split)] for split in apart.index] if by_split else baseline.score)
     gain = statistics.summary(apart, overlap=results.overlap)
     if results.study.splits > 1:
-        return gain, SPLITS
-    same = _same_method(results, own, cell, key)
-    classes = class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
-    searches = search_terms(results, {cell: 1.0}, key)
-    estimated = over_seeds(apart, classes, searches)
-    if estimated is None:
-        return gain, SEEDS
-    gain = gain._replace(low=max(estimated.low, -own.score), high=min(estimated.high, 100 - own.score))
-    return gain, (CLASSES_SEARCHES if searches else CLASSES) if classes else SEARCHES
-
-
-def _same_method(results: Results, own: Baseline, cell: str, key: str) -> str | None:
-    """The study's closed form with the baseline's score, at the data and noise rate of a cell."""
+        return gain, intervals.SPLITS
     at = results.cells[cell]
     closed = _closed_forms(results, at.dataset, at.noise, at.rate, key)
-    return next((name for name, values in closed.items() if abs(values.mean() - own.score) < ROUNDED), None)
+    same = next((name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED), None)
+    classes = intervals.class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
+    searches = intervals.search_terms(results, {cell: 1.0}, key)
+    estimated = intervals.seed_interval(apart, classes, searches)
+    if estimated is None:
+        return gain, intervals.SEEDS
+    gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
+    return gain, (intervals.CLASSES_SEARCHES if searches else intervals.CLASSES) if classes else intervals.SEARCHES
 
 
 def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, pd.Series]:
@@ -166,28 +149,21 @@ def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: 
 def _of_the_network(results: Results, dataset: str, noise: str, rate: float, key: str) -> list[Baseline]:
     """The study's closed forms of a pretrained network that trains whole, where baselines are of pixels alone."""
     views = ", both views" * (results.study.evaluation.views == "mirror")
-    found = []
+    baselines = []
     for name, values in _closed_forms(results, dataset, noise, rate, key).items():
         cell = results.cells[name]
         word = PROJECTED.get(str(losses.closed_form_of(cell.loss.name)))
         by_split = tuple(values.sort_index()) if results.study.splits > 1 else ()
         if word and is_pretrained(results.study.training_of(cell)):
-            found.append(Baseline(FEATURES, float(values.mean()), by_split, word + views))
-    return found
-
-
-def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:
-    """A method's scores minus the baseline's, of each class split by itself if both are known there."""
-    if own.by_split and values.index.isin(range(len(own.by_split))).all():
-        return values - [own.by_split[int(split)] for split in values.index]
-    return values - own.score
+            baselines.append(Baseline(FEATURES, float(values.mean()), by_split, word + views))
+    return baselines
 
 
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
     """Scores that hold at all noise rates, shares of 1 by `<set>/<level>/<metric>`, by the name of what was scored."""
     fitted = {record["name"] for record in by_noise(results, dataset)}
-    found = results.summary.get("untrained", {}).get(dataset, {})
-    return {name: own for name, own in found.items() if name not in fitted}
+    scores = results.summary.get("untrained", {}).get(dataset, {})
+    return {name: values for name, values in scores.items() if name not in fitted}
 
 
 def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
@@ -195,15 +171,13 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
     return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
-def _chosen(results: Results, dataset: str, noise: str, rate: float, name: str) -> str:
-    """What was chosen of `<input>, free`, most often first: `whitened, both views`; "" of anything else."""
-    found = [
-        choice
-        for record in by_noise(results, dataset)
-        if record["name"] == name and _is_at(record, noise, rate)
-        for choice in record.get("chosen", ())
-    ]
-    return " or ".join(choice for choice, _ in Counter(found).most_common())
+def _choices(results: Results, dataset: str, noise: str, rate: float) -> dict[str, str]:
+    """What was chosen of each `<input>, free`, most often first: `whitened, both views`."""
+    counts: dict[str, Counter[str]] = {}
+    for record in by_noise(results, dataset):
+        if _is_at(record, noise, rate):
+            counts.setdefault(record["name"], Counter()).update(record.get("chosen", ()))
+    return {name: " or ".join(choice for choice, _ in counter.most_common()) for name, counter in counts.items()}
 
 
 def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
@@ -213,13 +187,13 @@ def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
     """By name: the score, then that of each class split if there are several."""
     splits = results.summary.get("untrained_by_split", {}).get(dataset, {})
-    found = {
-        name: [own[key], *(split[key] for split in splits.get(name, ()))]
-        for name, own in kinds(results, dataset).items()
-        if key in own
+    scores_by_name = {
+        name: [values[key], *(split[key] for split in splits.get(name, ()))]
+        for name, values in kinds(results, dataset).items()
+        if key in values
     }
     for record in by_noise(results, dataset):
         if _is_at(record, noise, rate):
             scores = [record["scores"], *record.get("by_split", ())]
-            found |= {record["name"]: [own[key] for own in scores]} if key in record["scores"] else {}
-    return found
+            scores_by_name |= {record["name"]: [values[key] for values in scores]} if key in record["scores"] else {}
+    return scores_by_name

@@ -18,24 +18,8 @@ from matplotlib.ticker import LogFormatterMathtext
 from PIL import Image
 
 from dml.report.figures import DARK
-from dml.report.page.blocks import (
-    Block,
-    ClaimFilter,
-    ClaimList,
-    Column,
-    Command,
-    Download,
-    Drawing,
-    Facts,
-    FailedTrial,
-    Findings,
-    Folded,
-    Paragraph,
-    Table,
-    TableCell,
-    csv_text,
-    rows,
-)
+from dml.report.page import blocks
+from dml.report.page.blocks import Block, Column, Drawing, TableCell, csv_text
 
 DPI = 130
 COLOURS = 256
@@ -137,17 +121,17 @@ class SavedDownload:
 
 
 SavedBlock = (
-    Paragraph
-    | Findings
-    | Facts
-    | Command
-    | FailedTrial
-    | ClaimList
-    | ClaimFilter
+    blocks.Paragraph
+    | blocks.Findings
+    | blocks.Facts
+    | blocks.Command
+    | blocks.FailedTrial
+    | blocks.ClaimList
+    | blocks.ClaimFilter
     | SavedDrawing
     | SavedTable
     | SavedDownload
-    | Folded
+    | blocks.Folded
 )
 
 
@@ -170,17 +154,17 @@ class Assets:
         match block:
             case Drawing():
                 return self._drawing(block)
-            case Table():
-                href = self._csv(block.name, block.csv())
+            case blocks.Table():
+                href = self._csv(block.name, csv_text(block.frame))
                 name = Path(href).name.removesuffix(".csv")
-                return SavedTable(name, block.title, block.text, block.columns, rows(block), href)
-            case Download():
+                return SavedTable(name, block.title, block.text, block.columns, blocks.rows(block), href)
+            case blocks.Download():
                 text = csv_text(block.frame)
                 return SavedDownload(self._csv(block.name, text), block.link, block.text)
-            case Folded():
+            case blocks.Folded():
                 inside = tuple(self.save(block.blocks))
                 return replace(block, blocks=inside) if inside else None
-            case Findings() | Facts() | ClaimList():
+            case blocks.Findings() | blocks.Facts() | blocks.ClaimList():
                 return block if block.items else None
         return block
 

@@ -69,10 +69,6 @@ class Table:
         """All that is said of it: what it finds, how to read it, and its limits."""
         return " ".join(filter(None, (self.lead, self.caption, self.limits)))
 
-    def csv(self) -> str:
-        """The frame as CSV, with `.` for decimals; a missing value is an empty field."""
-        return csv_text(self.frame)
-
 
 def csv_text(frame: pd.DataFrame) -> str:
     """A frame as CSV, with `.` for decimals and six significant figures; a missing value is an empty field."""

@@ -35,16 +35,16 @@ class Term:
 def terms() -> dict[str, Term]:
     """All terms by their anchors, in alphabetical order."""
     content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    found = [Term(anchor, e["name"], e["says"], tuple(e.get("also", ()))) for anchor, e in content.items()]
-    return {term.anchor: term for term in sorted(found, key=lambda term: term.name.lower())}
+    entries = [Term(anchor, e["name"], e["says"], tuple(e.get("also", ()))) for anchor, e in content.items()]
+    return {term.anchor: term for term in sorted(entries, key=lambda term: term.name.lower())}
 
 
 @cache
 def _spellings() -> tuple[re.Pattern[str], dict[str, str]]:
     """Finds each spelling as a whole word, the longest first; and the anchor of each."""
-    known = {spelling: term.anchor for term in terms().values() for spelling in (term.name, *term.also)}
-    longest = sorted(known, key=lambda spelling: -len(spelling))
-    return re.compile(r"(?<![\w@+-])(?:" + "|".join(map(re.escape, longest)) + r")(?![\w@+-])"), known
+    anchors = {spelling: term.anchor for term in terms().values() for spelling in (term.name, *term.also)}
+    longest = sorted(anchors, key=lambda spelling: -len(spelling))
+    return re.compile(r"(?<![\w@+-])(?:" + "|".join(map(re.escape, longest)) + r")(?![\w@+-])"), anchors
 
 
 class Marker:
@@ -62,18 +62,18 @@ class Marker:
 
     def mark(self, text: str) -> Markup:
         """A text as HTML, with a link to the glossary for each term that is new in this section."""
-        pattern, known = _spellings()
+        pattern, anchors = _spellings()
         parts, end = [], 0
-        for found in pattern.finditer(text):
-            anchor = known[found[0]]
+        for match in pattern.finditer(text):
+            anchor = anchors[match[0]]
             if anchor in self._here:
                 continue
             self._here.add(anchor)
             self.used[anchor] = terms()[anchor]
             link = '<a class="term" href="{}{}#{}" aria-describedby="means-{}">{}</a>'
-            parts += [escape(text[end : found.start()])]
-            parts += [Markup(link).format(self._root, PAGE, anchor, anchor, found[0])]
-            end = found.end()
+            parts += [escape(text[end : match.start()])]
+            parts += [Markup(link).format(self._root, PAGE, anchor, anchor, match[0])]
+            end = match.end()
         return Markup("").join([*parts, escape(text[end:])])
 
     def heading(self, label: str) -> str:

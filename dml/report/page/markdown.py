@@ -62,10 +62,12 @@ def _written(block: object) -> str:
 def _body(table: Table) -> str:
     """The rows; names are code."""
     head = [column.label.lower() for column in table.columns]
-    body = [
-        [_code(cell.text) if column.kind == "name" else _no_tag(f"{cell.text} {cell.small}") for column, cell in each]
-        for each in (zip(table.columns, row, strict=True) for row in rows(table))
-    ]
+    body = []
+    for row in rows(table):
+        texts = [re.sub(r"<(?=[A-Za-z/!?])", "&lt;", f"{cell.text} {cell.small}") for cell in row]  # no tag
+        names = [f"`` {cell.text} ``" if "`" in cell.text else f"`{cell.text}`" for cell in row]
+        kinds = [column.kind for column in table.columns]
+        body.append([n if kind == "name" else t for n, t, kind in zip(names, texts, kinds, strict=True)])
     cells = [[_line(text).replace("|", r"\|") for text in row] for row in [head, *body]]
     lines = ["|".join(["", *(f" {text} ".replace("  ", " ") for text in row), ""]) for row in cells]
     ruler = "".join("|---:" if column.numeric else "|---" for column in table.columns)
@@ -75,14 +77,6 @@ def _body(table: Table) -> str:
 def plain(text: str) -> str:
     """A text of a user's that a page shows as it is: in one line, with an escape before each sign of Markdown."""
     return re.sub(r"([\\`*_\[\]<|])", r"\\\1", " ".join(text.split()))
-
-
-def _code(text: str) -> str:
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def _no_tag(text: str) -> str:
-    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def _line(text: str) -> str:

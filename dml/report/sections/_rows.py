@@ -9,7 +9,7 @@ import pandas as pd
 
 from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.intervals import coverage, covers, over, summary_at
+from dml.report.analysis.intervals import block_plural, coverage, summary_at
 from dml.report.labels import Texts, noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
 from dml.report.page.blocks import Column
@@ -41,7 +41,7 @@ def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
     columns = [Column(key, label, "name") for key, label in labels.items() if key in several]
     if rate and "rate" in several:
-        columns.insert(len(_about_data(columns)), rate_column(results))
+        columns.insert(sum(column.key in ("dataset", "noise") for column in columns), rate_column(results))
     return tuple(columns) or (Column("loss", "Loss", "name"),)
 
 
@@ -50,36 +50,16 @@ def condition_columns(results: Results) -> tuple[Column, ...]:
     return tuple(column for column in identity_columns(results) if column.key in ("dataset", "noise", "rate"))
 
 
-def one_seed() -> str:
-    """What a table of comparisons says if there is one seed."""
-    return say("one_seed")
-
-
 def rate_column(results: Results) -> Column:
     """The noise rate, or what a user's own labels are at it."""
-    if results.own_labels and all(makes_noise(cell.noise) for cell in results.cells.values()):
+    if results.user_labels and all(makes_noise(cell.noise) for cell in results.cells.values()):
         return Column("rate", "Labels", "made wrong", say("made_wrong"))
     return Column("rate", "Noise rate", "rate", say("rate"))
 
 
-def p_adjusted(results: Results) -> Column:
-    """p of a comparison with the winner, which `covered` decides on."""
-    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", covers=covers(results)))
-
-
 def block_column(results: Results) -> Column:
     """How many seeds, or class splits, a row has."""
-    return Column("seeds", over(results).capitalize(), "count")
-
-
-def difference_columns(results: Results, p: Column, several: bool = True) -> tuple[Column, ...]:
-    """The columns of a paired comparison."""
-    tested = (Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), p)
-    return (
-        Column("difference", "Difference", "difference", "in points"),
-        *(tested if several else ()),
-        block_column(results),
-    )
+    return Column("seeds", block_plural(results).capitalize(), "count")
 
 
 def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
@@ -87,14 +67,14 @@ def interval_note(results: Results, keys: Iterable[str] = ()) -> str:
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)
-    return say("several", blocks=blocks, covers=coverage(results, keys) or over(results))
+    return say("several", blocks=blocks, sources=coverage(results, keys) or block_plural(results))
 
 
 def means(results: Results, keys: Iterable[str], where: str = "") -> str:
     """What a figure of these scores draws and what its intervals cover, or why it draws none; without a full stop."""
     if len(results.study.blocks) < 2:
         return f"Mean over seeds{where}; one seed, so no intervals are drawn"
-    return f"Mean over {over(results)}{where}; 95% confidence intervals cover {coverage(results, keys)}"
+    return f"Mean over {block_plural(results)}{where}; 95% confidence intervals cover {coverage(results, keys)}"
 
 
 def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:
@@ -106,7 +86,3 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
             if summary["score n"]:
                 rows.append(identity(results, name) | {"metric": score_label(key)} | summary | {"cell": name})
     return pd.DataFrame(rows)
-
-
-def _about_data(columns: list[Column]) -> list[Column]:
-    return [column for column in columns if column.key in ("dataset", "noise")]

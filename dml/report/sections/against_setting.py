@@ -70,9 +70,9 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str) -> Figure 
             axes.axhline(scores.loc[line[None], "score mean"], color=colour, linestyle="--", linewidth=1.2, label=label)
         else:
             places = sorted(place for place in line if place is not None)
-            own = scores.loc[[line[place] for place in places]]
-            axes.fill_between(places, own["score low"], own["score high"], color=colour, alpha=0.17, linewidth=0)
-            axes.plot(places, own["score mean"], marker=marker, color=colour, label=label)
+            rows = scores.loc[[line[place] for place in places]]
+            axes.fill_between(places, rows["score low"], rows["score high"], color=colour, alpha=0.17, linewidth=0)
+            axes.plot(places, rows["score mean"], marker=marker, color=colour, label=label)
     first, *others = points[0]
     varied = [first, *(k for k in others if len({value_label(point.get(k, "")) for point in points}) > 1)]
     texts = [", ".join(_tick(point.get(key, "")) for key in varied) for point in points]
@@ -90,16 +90,17 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str) -> Figure 
 def lines_of(results: Results, names: Iterable[str], axis: str) -> dict[str, Line]:
     """The cells of each line: a method with what varies beside the axis."""
     points, labels = results.study.axes[axis], setting_labels(results.varied)
-    own = {key for point in points for key in point}
+    axis_keys = {key for point in points for key in point}
     lines: dict[str, Line] = {}
     for name in names:
         cell = results.cells[name]
-        shared = own & set(cell.grid_point)
+        shared = axis_keys & set(cell.grid_point)
         agreeing = (i for i, point in enumerate(points) if all(cell.grid_point[k] == point.get(k) for k in shared))
         place = next(agreeing, None) if shared else None
         if place is None and shared:
             continue
-        others = [f"{labels[k]} {value_label(v)}" for k, v in cell.further.items() if k in labels and k not in own]
+        varied = {key: value for key, value in cell.further.items() if key in labels and key not in axis_keys}
+        others = [f"{labels[key]} {value_label(value)}" for key, value in varied.items()]
         label = ", ".join([short_label(results, results.methods[name].bare), *others])
         lines.setdefault(label, {})[place] = name
     return lines

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dml.report.analysis.intervals import summary_at
-from dml.report.labels import Texts, group_label, metric_label, metric_of
+from dml.report.labels import Texts, metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, interval_note
@@ -23,11 +23,9 @@ class AllResults:
     anchor, title = "results", "All results"
 
     def applies(self, results: Results) -> bool:
-        """At least one confirmed score."""
         return bool(results.score_keys)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """The tables."""
         yield from main_results(results)
 
 
@@ -36,30 +34,22 @@ def main_results(results: Results) -> list[Table]:
     groups: dict[str, list[str]] = {}
     for key in results.score_keys:
         groups.setdefault(ScoreKey.parse(key).group, []).append(key)
-    tables, states = [], _states(results)
+    failed = Counter(results.failures.loc[results.failures["phase"] == "confirm", "cell"])
+    done, expected = Counter(results.confirmed["cell"]), len(results.study.seeds) * results.study.splits
+    tables = []
     for group, keys in groups.items():
         rows = []
         for name in results.cells:
             row = identity(results, name)
             for key in keys:
                 row |= summary_at(results, name, key, metric_of(key))
-            rows.append(row | {"state": states[name], "cell": name})
+            state = f"{done[name]} of {expected}" + (f", {failed[name]} failed" if failed[name] else "")
+            rows.append(row | {"state": state, "cell": name})
         scores = [Column(metric_of(key), metric_label(metric_of(key)), "score") for key in keys]
         columns = [*identity_columns(results), *scores]
         if results.missing():
             columns.append(Column("state", "Seeds", "status", "finished seeds of those the study asks for"))
         caption = say("table", shown=interval_note(results, keys))
-        name = f"results-{group.replace('/', '-')}"
-        tables.append(Table(name, group_label(keys[0]), caption, tuple(columns), pd.DataFrame(rows)))
+        name, title = f"results-{group.replace('/', '-')}", score_label(keys[0]).partition(", ")[2]
+        tables.append(Table(name, title[:1].upper() + title[1:], caption, tuple(columns), pd.DataFrame(rows)))
     return tables
-
-
-def _states(results: Results) -> dict[str, str]:
-    """`2 of 3, 1 failed`: of each cell its finished seeds."""
-    failed = Counter(results.failures.loc[results.failures["phase"] == "confirm", "cell"])
-    done = Counter(results.confirmed["cell"])
-    return {
-        name: f"{done[name]} of {len(results.study.seeds) * results.study.splits}"
-        + (f", {failed[name]} failed" if failed[name] else "")
-        for name in results.cells
-    }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.analysis.intervals import CORRECTED, block_plural
 from dml.report.labels import Texts
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
@@ -23,12 +23,10 @@ class Claims:
     anchor, title = "claims", "Claims"
 
     def applies(self, results: Results) -> bool:
-        """The study has claims."""
         return bool(results.verdicts)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """Each claim with its effect, and a CSV file."""
-        yield Paragraph(say("how", over=over(results), corrected=f"; {CORRECTED}" if results.overlap else ""))
+        yield Paragraph(say("how", blocks=block_plural(results), corrected=f"; {CORRECTED}" if results.overlap else ""))
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")
 
@@ -37,21 +35,21 @@ def frame(results: Results) -> pd.DataFrame:
     """One row per claim, or per value of its `each`."""
     rows = []
     for verdict in results.verdicts:
-        found = verdict.comparison
+        comparison = verdict.comparison
         row = {
             "id": verdict.claim.id,
             "claim": text_of(verdict),
             "verdict": verdict.word,
-            "compared": found.compared,
+            "compared": comparison.compared,
             "tuning": verdict.tuning or "tuned",
-            "expected": str(found.expected),
-            "unit": found.unit,
+            "expected": str(comparison.expected),
+            "unit": comparison.unit,
         }
-        rest = {"p": verdict.p, "published": found.published, "reason": verdict.reason, "note": found.note}
-        none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+        rest = {"p": verdict.p, "published": comparison.published, "reason": verdict.reason, "note": comparison.note}
         parts = [
             {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds} for e in verdict.effects
         ]
+        none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
         rows += [row | part | rest for part in parts or [none]]
     return pd.DataFrame(rows)
 
@@ -60,5 +58,5 @@ def _entry(verdict: Verdict) -> ClaimEntry:
     printed = verdict.claim.printed
     facts = (("Published", printed.published_effect),) if printed and printed.published_effect else ()
     href = f"claims.html#{verdict.claim.id or 'own'}"
-    sign, found = SIGNS[verdict.word], (evidence(verdict),)
-    return ClaimEntry("", verdict.study, sign, verdict.word, place_of(verdict), text_of(verdict), facts, found, href)
+    sign, tests = SIGNS[verdict.word], (evidence(verdict),)
+    return ClaimEntry("", verdict.study, sign, verdict.word, place_of(verdict), text_of(verdict), facts, tests, href)

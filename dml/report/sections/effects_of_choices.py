@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml import statistics
 from dml.counting import counted
-from dml.report.analysis.intervals import CORRECTED, over
+from dml.report.analysis.intervals import CORRECTED, block_plural
 from dml.report.labels import Texts, is_topline, joined, readable, score_label
 from dml.report.page.blocks import Block, Column, Folded, Table
 from dml.report.results import Results, once
@@ -36,7 +36,7 @@ class EffectsOfChoices:
         return not results.confirmed.empty and bool(tables(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A table for each dataset and noise model; those that say nothing are folded."""
+        """Those tables that say nothing are folded."""
         silent = [table for table in tables(results) if says_nothing(table.frame)]
         yield from (table for table in tables(results) if not says_nothing(table.frame))
         if silent:
@@ -64,7 +64,7 @@ def _table(results: Results, dataset: str, noise: str) -> Table | None:
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
         *(rate_column(results), Column("effect", "Effect", "difference_interval", "in points")),
-        Column("holm", "p (Holm)", "p", say("holm", over=over(results))),
+        Column("holm", "p (Holm)", "p", say("holm", blocks=block_plural(results))),
         block_column(results),
     )
     text = say(
@@ -111,8 +111,8 @@ def effects(scores: pd.DataFrame, overlap: float = 0.0) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     questions: list[tuple[str, float, str]] = []
     for axis in (name for name in scores.index.names[:-1] if len(scores.index.unique(name)) > 1):
-        for rate, own in scores.groupby(level="rate"):
-            means = own.groupby(level=axis, sort=False).mean()
+        for rate, at_rate in scores.groupby(level="rate"):
+            means = at_rate.groupby(level=axis, sort=False).mean()
             for level, values in (means - means.mean()).iterrows():
                 s, p = statistics.summary(values, overlap=overlap), statistics.paired_t(values, overlap)
                 row = {"axis": axis, "level": level, "rate": rate, "effect": s.mean, "effect low": s.low}

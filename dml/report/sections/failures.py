@@ -18,7 +18,6 @@ class Failures:
         return not results.failures.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """The trials by cell, phase and number."""
         for row in results.failures.to_dict("records"):
             which = f"trial {row['number']:g}" if row["phase"] == "tune" else f"seed {row['seed']:g}"
             yield FailedTrial(row["cell"], f"{row['phase']}, {which}", row["headline"], row["error"])

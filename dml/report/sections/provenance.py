@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config import InitFromSection
 from dml.counting import counted
 from dml.report.labels import Texts, value_label
 from dml.report.numbers import duration
@@ -37,7 +36,6 @@ class Provenance:
         return True
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """Facts, a command and a download."""
         yield Facts((*_of_study(results), *_of_summary(results)))
         yield Command(say("repeat"), f"dml run {results.study.name}")
         if not results.trials.empty:
@@ -52,13 +50,19 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
     networks = ", ".join(dict.fromkeys(d.passes_on or training.backbone for d in study.datasets))
     nouns = " or ".join(dict.fromkeys("images" if d.passes_on is None else "vectors" for d in study.datasets))
     size = f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} {nouns}, {training.steps:,} steps"
+    start = training.init_from
+    begins = []
+    if start is not None:
+        cell = ", ".join(f"{key} {value}" for key, value in start.cell.items())
+        model = f"study {start.study}, {cell or 'its best cell on validation classes'}"
+        begins = [("Starts from", model if start.path is None else start.path)]
     return [
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{networks}, {training.embedding_size} dimensions"),
         *([("Views", say("mirror"))] if study.evaluation.views == "mirror" else []),
         *_of_data(results),
-        *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
+        *begins,
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
@@ -72,48 +76,36 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
     """How many images and classes were used, where `summary.json` recorded it."""
     recorded = results.summary.get("data")
     for dataset in results.study.datasets:
-        found = recorded.get(dataset.label) if isinstance(recorded, Mapping) else None
-        if found is None:
+        counts = recorded.get(dataset.label) if isinstance(recorded, Mapping) else None
+        if counts is None:
             continue
         noun = "image" if dataset.passes_on is None else "vector"
         parts = [
-            f"{counted(own['images'], noun)} of {_classes(own['classes'])} {use}"
+            f"{counted(role_counts['images'], noun)} of {counted(role_counts['classes'], 'class')} {use}"
             for role, use in USES.items()
-            if (own := found["roles"].get(role))
+            if (role_counts := counts["roles"].get(role))
         ]
-        skipped = f"; {found['skipped']:,} skipped, which could not be decoded" if found["skipped"] else ""
-        notes = "".join(f"; {note}" for note in found.get("notes", ()))
+        skipped = f"; {counts['skipped']:,} skipped, which could not be decoded" if counts["skipped"] else ""
+        notes = "".join(f"; {note}" for note in counts.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
         yield title, ", ".join(parts) + skipped + notes
 
 
-def _classes(number: int) -> str:
-    return "1 class" if number == 1 else f"{number:,} classes"
-
-
-def _start(start: InitFromSection) -> str:
-    """`the model of triplet, rate 0.0, in pretraining`."""
-    if start.path is not None:
-        return start.path
-    which = ", ".join(f"{key} {value}" for key, value in start.cell.items())
-    return f"study {start.study}, {which or 'its best cell on validation classes'}"
-
-
 def _of_summary(results: Results) -> list[tuple[str, str]]:
     """When the trials ran, and what `summary.json` recorded."""
-    summary, found = results.summary, []
+    summary, facts = results.summary, []
     started = sorted(_minute(value) for value in results.trials["started"].dropna() if value)
     if started:
-        found.append(("Trials started", " to ".join(dict.fromkeys((started[0], started[-1])))))
+        facts.append(("Trials started", " to ".join(dict.fromkeys((started[0], started[-1])))))
     if isinstance(summary.get("seconds"), int | float):
         reused = summary.get("already_done", 0)
         note = f", {counted(reused, 'trial')} reused from earlier sweeps" if reused else ""
-        found.append(("Last sweep", duration(summary["seconds"]) + note))
+        facts.append(("Last sweep", duration(summary["seconds"]) + note))
     if summary.get("git_commit"):
-        found.append(("Git commit", str(summary["git_commit"])))
+        facts.append(("Git commit", str(summary["git_commit"])))
     if isinstance(summary.get("versions"), Mapping):
-        found.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
-    return found
+        facts.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
+    return facts
 
 
 def _minute(value: Any) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pandas as pd
 from dml.config import ReferenceSection
 from dml.config.compare import matching
 from dml.discovery import suggestion
-from dml.papers import Paper, papers
+from dml.papers import papers
 from dml.report.analysis.intervals import summary_of
 from dml.report.labels import Texts, joined, metric_label
 from dml.report.page.blocks import Block, Column, Paragraph, Table
@@ -26,52 +25,44 @@ COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
 
 def table() -> pd.DataFrame:
     """Every reference value: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
-    return _table(papers())
-
-
-@cache
-def _table(of: tuple[Paper, ...]) -> pd.DataFrame:
-    rows = [{"paper": paper.name, **row} for paper in of for row in paper.rows("published.csv")]
+    rows = [{"paper": paper.name, **row} for paper in papers() for row in paper.rows("published.csv")]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
-
-
-def citations(names: Iterable[str]) -> list[str]:
-    """The papers of these names, as one cites them."""
-    known = {paper.name: paper.citation for paper in papers()}
-    return [known.get(name) or name for name in names]
 
 
 def lookup(spec: ReferenceSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order."""
     rows = table()
     for column in ("paper", "table", "dataset", "labels", "method"):
-        given = getattr(spec, column)
-        found = rows[rows[column] == given]
-        if found.empty:
+        value = getattr(spec, column)
+        matching = rows[rows[column] == value]
+        if matching.empty:
             choices = sorted(rows[column].unique())
-            raise ValueError(f"reference_values: no row has {column} {given!r}{suggestion(given, choices)}")
-        rows = found
+            raise ValueError(f"reference_values: no row has {column} {value!r}{suggestion(value, choices)}")
+        rows = matching
     return dict(zip(rows["metric"], rows["value"], strict=True))
 
 
 def cells_of(results: Results, spec: ReferenceSection) -> list[str]:
     """The names of the cells that a paper's row is compared with: those of rate 0, unless `match` has a `rate`."""
-    wanted = {"rate": 0.0, **spec.match}
-    found = matching(results.cells.values(), wanted)
-    if "dataset" not in wanted:
-        found = [c for c in found if spec.dataset in (c.dataset, results.study.dataset(c.dataset).name)]
-    return [cell.name for cell in found]
+    match = {"rate": 0.0, **spec.match}
+    cells = matching(results.cells.values(), match)
+    if "dataset" not in match:
+        cells = [c for c in cells if spec.dataset in (c.dataset, results.study.dataset(c.dataset).name)]
+    return [cell.name for cell in cells]
 
 
 def reference_values_by_cell(results: Results) -> dict[tuple[str, str], float]:
     """Reference values in percent, by cell and score key."""
-    spelt = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
-    found = {}
+    return {(name, key): value for spec, _, value, key in _evaluated(results) for name in cells_of(results, spec)}
+
+
+def _evaluated(results: Results) -> Iterator[tuple[ReferenceSection, str, float, str]]:
+    """Each reference value with its metric, as the paper writes it, and the score key, if the study evaluates it."""
+    metrics = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
     for spec in results.study.reference_values:
         for metric, value in lookup(spec).items():
-            for name in cells_of(results, spec) if metric in spelt else []:
-                found[name, str(ScoreKey(spec.set, spec.level, spelt[metric]))] = value
-    return found
+            if metric in metrics:
+                yield spec, metric, value, str(ScoreKey(spec.set, spec.level, metrics[metric]))
 
 
 REPRODUCED = "reproduced"
@@ -87,9 +78,9 @@ class ReferenceValues:
         return bool(results.study.reference_values)
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """The papers, and a table."""
-        papers = dict.fromkeys(spec.paper for spec in results.study.reference_values)
-        yield Paragraph("; ".join(citations(papers)) + ".")
+        cited = {paper.name: paper.citation for paper in papers()}
+        names = dict.fromkeys(spec.paper for spec in results.study.reference_values)
+        yield Paragraph("; ".join(cited.get(name) or name for name in names) + ".")
         table = reference_values_beside(results)
         yield Paragraph(table.caption) if table.frame.empty else table
 
@@ -97,23 +88,18 @@ class ReferenceValues:
 def reference_values_beside(results: Results) -> Table:
     """One row per reference value and matching cell, without metrics that the study does not evaluate."""
     rows = []
-    evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
-    left_out: dict[str, None] = {}
-    for spec in results.study.reference_values:
+    for spec, metric, value, key in _evaluated(results):
         cells = cells_of(results, spec)
-        for metric, value in lookup(spec).items():
-            if metric not in evaluated:
-                left_out[metric] = None
-                continue
-            for name in cells or [""]:
-                key = str(ScoreKey(spec.set, spec.level, evaluated[metric]))
-                values = results.values(name, key) if name else pd.Series(dtype=float)
-                row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
-                row |= {"method": spec.method, "metric": metric, "published": value}
-                row |= summary_of(values, "reproduced", overlap=results.overlap)
-                row["difference"] = row["reproduced mean"] - value
-                row["state"] = _state(cells, values)
-                rows.append(row | {"cell": name})
+        for name in cells or [""]:
+            values = results.values(name, key) if name else pd.Series(dtype=float)
+            row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
+            row |= {"method": spec.method, "metric": metric, "published": value}
+            row |= summary_of(values, "reproduced", overlap=results.overlap)
+            row["difference"] = row["reproduced mean"] - value
+            state = REPRODUCED if len(values) else "no seed finished"
+            rows.append(row | {"state": state if cells else "no such cell in this study", "cell": name})
+    published = dict.fromkeys(metric for spec in results.study.reference_values for metric in lookup(spec))
+    left_out = [metric for metric in published if metric not in map(metric_label, results.study.evaluation.metrics)]
     columns = [
         Column("source", "Source"),
         Column("labels", "Labels"),
@@ -128,9 +114,3 @@ def reference_values_beside(results: Results) -> Table:
     more = say("left_out", metrics=", ".join(left_out)) if left_out else ""
     caption = joined(say("table", shown=interval_note(results)), more)
     return Table("published", "Published and reproduced", caption, tuple(columns), pd.DataFrame(rows))
-
-
-def _state(cells: list[str], values: pd.Series) -> str:
-    if not cells:
-        return "no such cell in this study"
-    return REPRODUCED if len(values) else "no seed finished"

@@ -34,7 +34,6 @@ class Settings:
         return not results.trials.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A table."""
         yield best_settings(results)
 
 
@@ -42,7 +41,8 @@ def best_settings(results: Results) -> Table | None:
     """One row per cell: the chosen settings, their validation score and the number of trials."""
     rows, keys, stops = [], [], results.study.search.stop == "best"
     for name, cell in results.cells.items():
-        tried = _tried(results, name)
+        tried = results.tuned_of(name)
+        tried = tried[tried["split"] == 0]  # each split is tuned by itself, on other validation classes
         finished = (tried["status"] == "finished").to_numpy(dtype=bool) & tried["objective"].notna().to_numpy()
         scores = tried["objective"].to_numpy(dtype=float)[finished]
         if len(scores):  # the first of equally good trials, which are in the order of their numbers
@@ -50,7 +50,9 @@ def best_settings(results: Results) -> Table | None:
         else:
             source = next(iter(results.confirmed_of(name)["settings"]), None)
         settings = parsed(source) or {}
-        searched = {key: value for key, value in settings.items() if _is_searched(results, cell, key)}
+        spaces = {"loss": cell.loss.search, "training": results.study.training.search}
+        parts = {key: key.partition(".") for key in settings if key not in cell.grid_point}
+        searched = {key: settings[key] for key, (kind, _, setting) in parts.items() if setting in spaces.get(kind, {})}
         keys += [key for key in searched if key not in keys]
         row: dict[str, Any] = identity(results, name)
         row["validation"] = 100 * float(scores.max()) if len(scores) else np.nan
@@ -69,7 +71,8 @@ def best_settings(results: Results) -> Table | None:
         Column("trials", "Trials", "count", "finished tuning trials"),
     )
     metric = metric_label(results.study.search.objective)
-    caption = joined(say("table", metric=metric), say("stopped") if stops else "", _splits(results))
+    splits = say("splits") if results.study.splits > 1 else ""
+    caption = joined(say("table", metric=metric), say("stopped") if stops else "", splits)
     return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
 
 
@@ -81,21 +84,3 @@ def _stop(results: Results, cell: Cell, curve: Any) -> dict[str, float]:
         return {}
     ends = {"untrained": scored.get(0, np.nan), "at the end": scored[max(scored)]}
     return {"stop": best[0]} | {name: 100 * float(value) for name, value in ends.items()}
-
-
-def _splits(results: Results) -> str:
-    return say("splits") if results.study.splits > 1 else ""
-
-
-def _tried(results: Results, cell: str) -> pd.DataFrame:
-    """A cell's tuning trials on the first class split: each split is tuned by itself, on other validation classes."""
-    tried = results.tuned_of(cell)
-    return tried[tried["split"] == 0]
-
-
-def _is_searched(results: Results, cell: Cell, key: str) -> bool:
-    """Whether a key such as `loss.margin` was searched in this cell, not fixed by the study."""
-    if key in cell.grid_point:
-        return False
-    kind, _, name = key.partition(".")
-    return name in {"loss": cell.loss.search, "training": results.study.training.search}.get(kind, {})

@@ -28,7 +28,6 @@ class TrainingLog:
         return not results.confirmed.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A figure for each dataset and noise model."""
         for dataset, noise in results.conditions:
             key, curves = results.objective(dataset), _curves(results, dataset, noise)
             cells, added = drawn_cells(results, list(curves), key)
@@ -36,8 +35,8 @@ class TrainingLog:
             caption = joined(say("figure", score=score_label(key), where=results.where(dataset, noise)), ends) + added
             rows = [
                 identity(results, name) | {"step": step, "score": value}
-                for name, own in curves.items()
-                for step, value in own.items()
+                for name, curve in curves.items()
+                for step, value in curve.items()
             ]
             figure = _panels(results, {cell: curves[cell] for cell in cells}, score_label(key)) if cells else None
             alt = f"{score_label(key)} during training."

@@ -36,11 +36,12 @@ class Untrained:
 
 def best_and_untrained(results: Results) -> Table | None:
     """One row per dataset, noise model and rate: the best score without training, the best method, its gain."""
-    found = [
-        gain_of_best(results, dataset, noise, rate, results.objective(dataset))
+    gains = [
+        gain
         for dataset, noise in results.conditions
         if not is_topline(noise)
         for rate in results.rates(dataset, noise)
+        if (gain := gain_of_best(results, dataset, noise, rate, results.objective(dataset))) is not None
     ]
     rows = [
         {
@@ -53,12 +54,11 @@ def best_and_untrained(results: Results) -> Table | None:
             "gain": one.gain.mean,
             "gain low": one.gain.low,
             "gain high": one.gain.high,
-            "covers": one.covers,
+            "covers": one.sources,
             "above": one.above,
             "others": one.cells,
         }
-        for one in found
-        if one is not None
+        for one in gains
     ]
     if not rows:
         return None
@@ -70,22 +70,25 @@ def best_and_untrained(results: Results) -> Table | None:
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
-    by_labels = any(one.untrained.chosen for one in found if one is not None)
+    by_labels = any(one.untrained.chosen for one in gains)
     chosen = say("chosen_by_labels") if by_labels else say("chosen_on_test")
-    covers = " or ".join(dict.fromkeys(str(row["covers"]) for row in rows))
+    sources = " or ".join(dict.fromkeys(str(row["covers"]) for row in rows))
     why = explained(results, results.cells)
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = joined(
         say("best", score=score_label(results.objective(str(rows[0]["dataset"]))), near=near),
         say("projections") if any(fitted or ", " in name for (_, name, fitted), _ in _scored(results)) else "",
-        say("gain", covers=covers, corrected=f"; {CORRECTED}" if results.overlap else "", chosen=chosen, why=why),
+        say("gain", sources=sources, corrected=f"; {CORRECTED}" if results.overlap else "", chosen=chosen, why=why),
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 
 
 def all_scores(results: Results) -> Table | None:
     """One row per dataset and what was scored, a column per score; None if the first table has them all."""
-    rows = [_row(*about, scores) for about, scores in _scored(results)]
+    rows = [
+        {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
+        for (dataset, name, fitted), scores in _scored(results)
+    ]
     keys = [key for key in results.score_keys if any(key in row for row in rows)]
     if len(rows) * len(keys) < 2:
         return None
@@ -104,17 +107,13 @@ def all_scores(results: Results) -> Table | None:
 def _scored(results: Results) -> list[tuple[tuple[str, str, str], Mapping[str, float]]]:
     """(dataset, what was scored, the labels it is fitted to) and its scores: what needs no labels comes first."""
     datasets = [dataset.label for dataset in results.study.datasets]
-    found = [((data, name, ""), own) for data in datasets for name, own in kinds(results, data).items()]
+    scores = [((data, name, ""), values) for data in datasets for name, values in kinds(results, data).items()]
     projections = [one for data in datasets for one in by_noise(results, data)]
-    return found + [((one["dataset"], one["name"], _labels(results, one)), one["scores"]) for one in projections]
-
-
-def _row(dataset: str, name: str, fitted: str, scores: Mapping[str, float]) -> dict[str, Any]:
-    return {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
+    return scores + [((one["dataset"], one["name"], _labels(results, one)), one["scores"]) for one in projections]
 
 
 def _labels(results: Results, record: Mapping[str, Any]) -> str:
     """`20% uniform noise`."""
-    if results.own_labels:
+    if results.user_labels:
         return results.level(record["noise"], record["rate"])
     return f"{written(record['rate'])} {noise_name(record['noise'])}" if record["rate"] else "no noise"

@@ -13,39 +13,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.config.for_use import one_search
-from dml.report import figures
+from dml.report import figures, labels
 from dml.report.analysis.flags import marks
-from dml.report.analysis.intervals import coverage, over
-from dml.report.analysis.paired import LEVEL, detectable, is_worse, versus_winner
+from dml.report.analysis.intervals import block_plural, coverage, interval_sources
+from dml.report.analysis.paired import LEVEL, detectable, versus_winner
 from dml.report.analysis.selection import explained
 from dml.report.analysis.untrained import untrained
-from dml.report.figures import (
-    PercentTicks,
-    drawn_cells,
-    filter_dash,
-    grid_of,
-    legend,
-    look,
-    positives_label,
-    short_label,
-)
-from dml.report.labels import (
-    SETS,
-    Texts,
-    is_topline,
-    joined,
-    metric_label,
-    metric_of,
-    noise_axis,
-    noise_label,
-    readable,
-    score_label,
-)
-from dml.report.methods import Method, after_comma
+from dml.report.figures import PercentTicks, drawn_cells, look, short_label
+from dml.report.labels import Texts, is_topline, joined, metric_label, noise_label, score_label
+from dml.report.methods import after_comma
 from dml.report.numbers import NOTHING, interval, percent
 from dml.report.page.blocks import Block, Column, Drawing, Finding, Findings, Table, folded
 from dml.report.results import Results, once
-from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
+from dml.report.sections._rows import block_column, condition_columns, means, score_frame
 from dml.report.sections.reference_values import reference_values_by_cell
 from dml.types import VALIDATION, ScoreKey
 
@@ -60,7 +40,7 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
     columns = min(3, len(keys))
     height = -(-len(keys) // columns)
     figure = Figure(figsize=(2.2 + 2.55 * columns, height * (1.0 + 0.34 * len(cells))), layout="constrained")
-    grid = grid_of(figure, len(keys), height, columns, sharey=True)
+    grid = figures.grid_of(figure, len(keys), height, columns, sharey=True)
     for axes, key in zip(grid.flat, keys, strict=False):
         for at, name in enumerate(cells):
             if (name, score_label(key)) in rows:
@@ -68,7 +48,7 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
             if (name, key) in references:
                 value = references[name, key]
                 axes.plot(value, at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5)
-        axes.set_title(metric_label(metric_of(key)))
+        axes.set_title(metric_label(labels.metric_of(key)))
         axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
         axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
@@ -98,38 +78,38 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> tuple
     if frame.empty:
         return None, frame, added
     methods = frame["cell"].map(results.methods)
-    tables = {method: frame[[own == method for own in methods]].sort_values("rate") for method in methods.unique()}
+    tables = {method: frame[[each == method for each in methods]].sort_values("rate") for method in methods.unique()}
     bests = {rate: untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)}
     alone = {rate: best.score for rate, best in bests.items() if best is not None}
     panels = list(dict.fromkeys((method.unfiltered.panel, method.negatives) for method in tables))
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(0.85 + 2.95 * columns, 1.1 + 2.2 * rows), layout="constrained")
-    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
+    grid = figures.grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        axes.set_title("\n".join(textwrap.wrap(", ".join(dict.fromkeys(map(readable, filter(None, panel)))), 32)))
+        title = ", ".join(dict.fromkeys(map(labels.readable, filter(None, panel))))
+        axes.set_title("\n".join(textwrap.wrap(title, 32)))
         axes.plot(list(alone), list(alone.values()), ":", color=figures.MUTED, linewidth=1.0, zorder=1.5)
-        for method, own in tables.items():
-            x, mean = own["rate"], own["score mean"]
+        for method, line in tables.items():
+            x, mean = line["rate"], line["score mean"]
             if (method.unfiltered.panel, method.negatives) != panel:
                 axes.plot(x, mean, color=figures.CONTEXT, linewidth=0.8, zorder=1)
                 continue
             colour, marker = look(results, method)
-            axes.fill_between(x, own["score low"], own["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
-            axes.plot(x, mean, filter_dash(results, method), marker=marker, color=colour, zorder=3)
+            axes.fill_between(x, line["score low"], line["score high"], color=colour, alpha=0.17, linewidth=0, zorder=2)
+            axes.plot(x, mean, figures.filter_dash(results, method), marker=marker, color=colour, zorder=3)
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
-    legend(figure, {_line(method): (*look(results, method), filter_dash(results, method)) for method in tables})
-    figure.supxlabel(noise_axis(noise, results.own_labels), color=figures.MUTED, fontsize=9)
+    lines = {}
+    for method in tables:
+        label = figures.positives_label(method) + (f", filter {method.filter}" if method.filter else "")
+        lines[label] = (*look(results, method), figures.filter_dash(results, method))
+    figures.legend(figure, lines)
+    figure.supxlabel(labels.noise_axis(noise, results.user_labels), color=figures.MUTED, fontsize=9)
     figure.supylabel("\n".join(textwrap.wrap(score_label(key), 30 * rows)), color=figures.MUTED, fontsize=9)
     return figure, frame, added
-
-
-def _line(method: Method) -> str:
-    """What a line is called: `easy positives, filter prism`."""
-    return ", ".join(filter(None, (positives_label(method), method.filter and f"filter {method.filter}")))
 
 
 say = Texts(__file__)
@@ -149,19 +129,15 @@ class Winners:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
-        yield _findings(results)
+        table = winners(results)
+        rows = [] if table is None else table.frame.to_dict("records")
+        rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
+        if len(rows) <= CARDS:
+            yield Findings(tuple(_finding(results, row) for row in rows))
         for dataset, noise in results.conditions:
             yield _drawing(results, dataset, noise)
-        yield winners(results)
+        yield table
         yield folded(every_pair(results))
-
-
-def _findings(results: Results) -> Findings | None:
-    """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
-    table = winners(results)
-    rows = [] if table is None else table.frame.to_dict("records")
-    rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
-    return Findings(tuple(_finding(results, row) for row in rows)) if 0 < len(rows) <= CARDS else None
 
 
 @once
@@ -178,7 +154,7 @@ def winners(results: Results) -> Table | None:
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"]}
-        worse = sum(map(is_worse, others.to_dict("records")))
+        worse = int(((others["p adjusted"] < LEVEL) & (others["difference"] > 0)).sum())
         row |= {"p adjusted": best["p adjusted"], "worse": worse if others["p adjusted"].notna().any() else np.nan}
         rows.append(row | {"others": len(others), "cell": best["winner"], "marks": marks(results, best["winner"])})
     block = results.study.block
@@ -196,20 +172,24 @@ def winners(results: Results) -> Table | None:
         if several:
             parts.append(say("lead_tested", block=block, level=LEVEL))
         else:
-            parts += [say("lead", block=block), one_seed()]
+            parts += [say("lead", block=block), say("one_seed")]
         parts.append(explained(results, results.cells))
     if several:
-        parts.append(say("covers", covers=coverage(results, [results.objective(results.conditions[0][0])])))
+        parts.append(say("covers", sources=coverage(results, [results.objective(results.conditions[0][0])])))
         if one := one_search(results.study):
             parts.append(say("one_search", one=one))
     if rivals and several and (points := detectable(results)) is not None:
         parts.append(say("detectable", points=percent(points)))
     if rivals and several:
-        columns.append(p_adjusted(results))
+        columns.append(_p_column(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
     if any(row["marks"] for row in rows):
         columns.append(Column("marks", "Remarks"))
     return Table("winners", "Winners", joined(*parts), tuple(columns), pd.DataFrame(rows))
+
+
+def _p_column(results: Results) -> Column:
+    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", sources=interval_sources(results)))
 
 
 def every_pair(results: Results) -> Table | None:
@@ -224,11 +204,14 @@ def every_pair(results: Results) -> Table | None:
         winner=[results.methods[name].label for name in compared["winner"]],
         other=[results.methods[name].label for name in compared["other"]],
     )
+    tested = Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), _p_column(results)
     columns = (
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(results, p_adjusted(results), len(results.study.blocks) > 1),
+        Column("difference", "Difference", "difference", "in points"),
+        *(tested if len(results.study.blocks) > 1 else ()),
+        block_column(results),
     )
     metric = metric_label(results.study.search.objective)
     caption = say("every_pair", metric=metric, block=results.study.block)
@@ -237,8 +220,8 @@ def every_pair(results: Results) -> Table | None:
 
 def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
-    where = f"{metric_label(metric_of(key))}, {results.level(results.cells[row['cell']].noise, row['rate'])}"
-    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
+    where = f"{metric_label(labels.metric_of(key))}, {results.level(results.cells[row['cell']].noise, row['rate'])}"
+    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {labels.SETS[key.split('/')[0]]}"
     where += after_comma(marks(results, row["cell"]))
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
@@ -258,24 +241,21 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     name, label = f"scores-{dataset}-{noise}", score_label(key)
     if len(results.rates(dataset, noise)) > 1:
         figure, data, added = against_noise(results, dataset, noise, key)
-        axis = noise_axis(noise, results.own_labels)
+        axis = labels.noise_axis(noise, results.user_labels)
         caption = say("noise", score=label, axis=axis, where=where, means=means(results, [key]))
         dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
-        caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key)) + added
+        best = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
+        names = dict.fromkeys(baseline.label for baseline in best if baseline is not None)
+        dotted = say("dotted", labels="; ".join(names)) if names else ""
+        caption = joined(f"{caption};", say("panels"), dashes, dotted) + added
         return Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
     keys = _main(results, dataset)
-    caption = means(results, keys, where) + (f"; ticks: single {over(results)}" * (len(results.study.blocks) > 1))
+    ticks = f"; ticks: single {block_plural(results)}" if len(results.study.blocks) > 1 else ""
+    caption = means(results, keys, where) + ticks
     caption += "; open diamonds: published values." if results.study.reference_values else "."
     cells, added = drawn_cells(results, results.cells_of(dataset, noise), key)
     data = score_frame(results, cells, keys)
     return Drawing(name, intervals(results, data, cells, keys), data, say("scores_alt", where=where), caption + added)
-
-
-def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
-    """What the figure's dotted line is; nothing without one."""
-    found = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
-    labels = dict.fromkeys(own.label for own in found if own is not None)
-    return say("dotted", labels="; ".join(labels)) if labels else ""
 
 
 def _main(results: Results, dataset: str) -> list[str]:
@@ -283,6 +263,6 @@ def _main(results: Results, dataset: str) -> list[str]:
     keys = [key for key in results.score_keys if ScoreKey.parse(key).set != VALIDATION]
     if len(keys) <= SCORES:
         return keys
-    asked = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
-    main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in asked)]
+    wanted_scores = {results.objective(dataset), *(v.comparison.score for v in results.verdicts if v.comparison.score)}
+    main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in wanted_scores)]
     return (main or keys)[:SCORES]

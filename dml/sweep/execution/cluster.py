@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from dml.config import ResourcesSection
-from dml.files import sockets_fit
 from dml.sweep.execution.ping import problem
 
 QUIET = {
@@ -29,15 +28,13 @@ QUIET = {
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
 SESSION = 70  # bytes of `/ray/session_2026-11-28_15-43-46_584926_9593/sockets/plasma_store`, and some more
+SOCKET = 103  # bytes of a Unix socket's path that every system allows
 STARTS = 3  # attempts to start Ray
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
 def connect() -> None:
-    """Connect to the cluster at `RAY_ADDRESS`, or start Ray on this machine.
-
-    Does nothing if this process is connected already.
-    """
+    """Connect to the cluster at `RAY_ADDRESS`, or start Ray on this machine, unless this process is connected."""
     os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     import ray  # reads the settings above when imported
 
@@ -97,8 +94,8 @@ def _job() -> Any:
 
 def _folder() -> str | None:
     """Where Ray keeps its session if `TMPDIR` is too long for the session's sockets; None: there."""
-    own = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray does
-    return None if sockets_fit(own, SESSION) else "/tmp/ray"
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray does
+    return None if len(os.fsencode(folder)) + SESSION <= SOCKET else "/tmp/ray"
 
 
 def address() -> str | None:

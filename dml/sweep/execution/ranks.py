@@ -65,36 +65,40 @@ class Ranks:
         self._thread = threading.Thread(target=self._fit, name="ranks", daemon=True)
         self._thread.start()
 
-    def run(self, config: TrialConfig) -> SharedRun:
-        """A trial on these workers, as `TrialRun` is one in this process."""
-        return SharedRun(self, config)
+    def run(self, config: TrialConfig) -> Ranks:
+        """A trial on these workers, with the interface of a `TrialRun`."""
+        self._config, self._begun = config, False
+        return self
 
-    def ask(self, command: str, config: TrialConfig | None = None) -> Advanced:
-        """Have all ranks obey a command. Returns the first one's answer."""
-        number = ray.get(self._rendezvous.post.remote(command, config))
+    def advance(self) -> Advanced:
+        """Have all ranks train to the next evaluation. Returns the first one's answer."""
+        command = (ADVANCE, None) if self._begun else (BEGIN, self._config)
+        self._begun = True
+        number = ray.get(self._rendezvous.post.remote(*command))
         waiting = self._rendezvous.outcome.remote(number)
-        found: Advanced | Failure | None = None
+        answer: Advanced | Failure | None = None
         running = True
-        while found is None and running:
+        while answer is None and running:
             running = self._thread.is_alive()  # once more after it ended: it may have ended because of a failure
             done, _ = ray.wait([waiting], timeout=POLL_SECONDS)
-            found = ray.get(waiting) if done else None
-        if isinstance(found, tuple):
-            return found
+            answer = ray.get(waiting) if done else None
+        if isinstance(answer, tuple):
+            return answer
         self._thread.join(END_SECONDS)  # Ray Train ends the other ranks
         failures = getattr(self._error, "worker_failures", {})
         dead = {rank: str(error) for rank, error in failures.items() if hasattr(error, "health_check_failure")}
-        if found is None or dead or found.resumes:
-            said = dead or (self._error if found is None else found.text)
-            raise WorkersDied(f"workers of the trial died or lost each other: {said}")
-        raise RankError(f"on rank {found.rank}:\n{found.text}", found.errno)
-
-    def forget(self) -> None:
-        """Have the ranks close their trial. Does nothing if they ended."""
-        if self._thread.is_alive():
-            self._rendezvous.post.remote(CLOSE, None)
+        if answer is None or dead or answer.resumes:
+            problem = dead or (self._error if answer is None else answer.text)
+            raise WorkersDied(f"workers of the trial died or lost each other: {problem}")
+        raise RankError(f"on rank {answer.rank}:\n{answer.text}", answer.errno)
 
     def close(self) -> None:
+        """Have the ranks close their trial. Does nothing if they ended."""
+        if self._begun and self._thread.is_alive():
+            self._rendezvous.post.remote(CLOSE, None)
+        self._begun = False
+
+    def end(self) -> None:
         """End the workers."""
         if self._thread.is_alive():
             self._rendezvous.post.remote(END, None)
@@ -107,26 +111,6 @@ class Ranks:
             self._trainer.fit()
         except Exception as error:
             self._error = error
-
-
-class SharedRun:
-    """A trial on `Ranks`, with the interface of a `TrialRun`."""
-
-    def __init__(self, ranks: Ranks, config: TrialConfig):
-        self._ranks, self._config = ranks, config
-        self._begun = False
-
-    def advance(self) -> Advanced:
-        """Train to the next evaluation. Raises as `Ranks.ask`."""
-        command, config = (ADVANCE, None) if self._begun else (BEGIN, self._config)
-        self._begun = True
-        return self._ranks.ask(command, config)
-
-    def close(self) -> None:
-        """Have the ranks forget the trial. Does nothing if they ended."""
-        if self._begun:
-            self._begun = False
-            self._ranks.forget()
 
 
 def serve(config: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.sweep.store.trials import Outcome, TrialStore
+from dml.types import TrialSpec
 
 Advanced = tuple[list[Any] | None, Outcome | None]
 """The evaluation that a trial reached, as `[step, {score: value}]`, and its outcome if it ended."""
@@ -25,7 +26,7 @@ class TrialConfig:
 
     key: str
     record: str  # the JSON whose digest is the key
-    spec: str  # as `spec_json.dump` writes it
+    spec: TrialSpec
     data_root: str
     store: str
     storage: str | None
@@ -124,14 +125,14 @@ def free(worker: Mapping[str, float], drivers: Collection[str] | None = None) ->
     first = worker.get(MEMORY, 0)
     marks = None if drivers is None else {marked(worker, driver)[MEMORY] - first for driver in drivers}
 
-    def own(mark: float) -> bool:
+    def is_ours(mark: float) -> bool:
         return 0 < mark < DRIVERS if marks is None else mark in marks
 
     taken = [
         PlacementGroup(ray.PlacementGroupID(bytes.fromhex(name)))
         for name, group in placement_group_table().items()
         if group["state"] != "REMOVED"
-        and any(own(bundle.get(MEMORY, 0) - first) for bundle in group["bundles"].values())
+        and any(is_ours(bundle.get(MEMORY, 0) - first) for bundle in group["bundles"].values())
     ]
     for group in taken:
         remove_placement_group(group)
@@ -139,8 +140,7 @@ def free(worker: Mapping[str, float], drivers: Collection[str] | None = None) ->
 
 
 def _more(worker: Mapping[str, float], memory: int) -> dict[str, float]:
-    own = {name: amount for name, amount in worker.items() if amount}
-    return {**own, MEMORY: own.get(MEMORY, 0) + memory}
+    return {**{name: n for name, n in worker.items() if n}, MEMORY: worker.get(MEMORY, 0) + memory}
 
 
 def _hash(text: str, count: int) -> int:

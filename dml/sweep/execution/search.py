@@ -16,7 +16,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
-from dml.sweep.plan import keys, spec_json
+from dml.sweep.plan import keys
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import remote
@@ -37,18 +37,15 @@ class PlanStopper(Stopper):
 
     def __init__(self, plan: Plan, on_evaluation: Callable[[Job, list[Any], float], None]):
         self._plan, self._on_evaluation = plan, on_evaluation
-        self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of running trials
-        self.jobs: dict[str, Job] = {}  # Ray's trial id -> job
+        self.trials: dict[str, tuple[Job, list[Any]]] = {}  # Ray's trial id -> job, [[step, scores], ...]
         self.workers: Callable[[], list[Any]] = list  # handles of the running workers
         self._problem: BaseException | None = None
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        job = self.jobs.get(trial_id)
-        if job is None or not result.get("point"):
+        if trial_id not in self.trials or not result.get("point"):
             return False
-        step, scores = json.loads(result["point"])
-        curve = self.curves.setdefault(job.id, [])
-        curve.append([step, scores])
+        job, curve = self.trials[trial_id]
+        curve.append(json.loads(result["point"]))
         if not result.get("outcome"):
             with self.guarded():
                 self._on_evaluation(job, curve, float(result.get("time_total_s", 0.0)))
@@ -91,13 +88,7 @@ class PlanStopper(Stopper):
 class CellSearcher(Searcher):
     """Gives Ray Tune the next trial of any cell, and no more than `slots` says: others would queue for a place."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        shared: Mapping[str, Any],
-        slots: Callable[[], int],
-        stopper: PlanStopper,
-    ):
+    def __init__(self, plan: Plan, shared: Mapping[str, Any], slots: Callable[[], int], stopper: PlanStopper):
         super().__init__()
         self._plan, self._shared, self._slots, self._stopper = plan, dict(shared), slots, stopper
         self._returned: Counter[str] = Counter()  # job id -> how often its worker died before the trial began
@@ -110,45 +101,37 @@ class CellSearcher(Searcher):
         job = self._plan.take()
         if job is None:
             return None
-        self._stopper.jobs[trial_id] = job
-        return {
-            **self._shared,
-            "key": job.key,
-            "spec": spec_json.dump(job.spec),
-            "record": keys.canonical(keys.record(job.spec)),
-        }
+        self._stopper.trials[trial_id] = job, []
+        record = keys.canonical(keys.record(job.spec))
+        return {**self._shared, "key": job.key, "spec": job.spec, "record": record}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Report a trial that ended. `Watch` reports errors, because only it knows their text."""
-        job = self._stopper.jobs.get(trial_id)
-        if error or job is None:
+        if error or trial_id not in self._stopper.trials:
             return
-        del self._stopper.jobs[trial_id]
-        self._stopper.curves.pop(job.id, None)
+        job, _ = self._stopper.trials.pop(trial_id)
         if not result or not result.get("outcome"):
             return  # the sweep stops
-        found = json.loads(result["outcome"])
-        if found["errno"] in (*DISK_FULL, remote.ERRNO):
-            self._stopper.stop(machines_problem(Outcome(**found)))
+        outcome = Outcome(**json.loads(result["outcome"]))
+        if outcome.errno in (*DISK_FULL, remote.ERRNO):
+            self._stopper.stop(machines_problem(outcome))
         else:
-            self._end(job, Outcome(**found))
+            self._end(job, outcome)
 
     def again(self, trial_id: str, most: int) -> bool:
         """Give a trial that no worker began back to the plan, unless that has happened more than so many times."""
-        job = self._stopper.jobs.get(trial_id)
+        job, _ = self._stopper.trials.get(trial_id, (None, []))
         if job is None or self._returned[job.id] >= most:
             return False
-        del self._stopper.jobs[trial_id]
-        self._stopper.curves.pop(job.id, None)
+        del self._stopper.trials[trial_id]
         self._returned[job.id] += 1
         self._plan.give_back(job.id)
         return True
 
     def fail(self, trial_id: str, text: str) -> None:
         """Report a trial whose workers died more often than `MAX_FAILURES`."""
-        job = self._stopper.jobs.pop(trial_id, None)
+        job, _ = self._stopper.trials.pop(trial_id, (None, []))
         if job is not None:
-            self._stopper.curves.pop(job.id, None)
             self._end(job, Outcome(FAILED, error=text, lasting=False))
 
     def _end(self, job: Job, outcome: Outcome) -> None:
@@ -186,28 +169,17 @@ class FreeWorkers(FIFOScheduler):
 
 def machines_problem(outcome: Outcome) -> OSError:
     """The error of a node's disk, or of the storage, in a trial's traceback as one of the sweep that names the node."""
-    said = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
+    line = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
     if outcome.errno == remote.ERRNO:
-        return remote.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
-    path = said.rpartition(": ")[2].strip(QUOTES) if said.endswith(tuple(QUOTES)) else "a trial's file"
+        return remote.StorageError(f"{line.partition(': ')[2]} (node {outcome.host})")
+    path = line.rpartition(": ")[2].strip(QUOTES) if line.endswith(tuple(QUOTES)) else "a trial's file"
     return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
-
-
-def _id(driver: Any) -> str:
-    """Of an actor."""
-    return driver._actor_id.hex()
 
 
 class Watch(Callback):
     """Reports trials whose workers died to the searcher, and running workers to the stopper."""
 
-    def __init__(
-        self,
-        searcher: CellSearcher,
-        stopper: PlanStopper,
-        on_resume: Callable[[], None],
-        free: Free | None,
-    ):
+    def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None], free: Free | None):
         self._searcher, self._stopper, self._on_resume, self._free = searcher, stopper, on_resume, free
         self._drivers: dict[str, Any] = {}  # Ray's trial id -> the actor that runs it
         self._dead: dict[str, float] = {}  # actor id -> when it was last seen
@@ -216,9 +188,16 @@ class Watch(Callback):
         stopper.workers = self._workers
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """Note which actors run trials, and free the places of those that died."""
         self._trials = trials
-        if self._free is not None:
-            self._free_some(self._free)
+        for trial in trials if self._free is not None else ():
+            if (driver := trial.temporary_state.ray_actor) is not None:
+                self._drivers[trial.trial_id] = driver
+        now = time.monotonic()
+        if self._free is not None and self._dead and now - self._freed > FREE_SECONDS:
+            self._freed = now
+            self._free(self._dead)
+            self._dead = {driver: died for driver, died in self._dead.items() if now - died < DEAD_SECONDS}
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         if self._free is not None:
@@ -237,20 +216,9 @@ class Watch(Callback):
         self._on_resume()
         self._lost(trial)
 
-    def _free_some(self, free: Free) -> None:
-        """Note which actors run trials, and free the places of those that died."""
-        for trial in self._trials:
-            if (driver := trial.temporary_state.ray_actor) is not None:
-                self._drivers[trial.trial_id] = driver
-        now = time.monotonic()
-        if self._dead and now - self._freed > FREE_SECONDS:
-            self._freed = now
-            free(self._dead)
-            self._dead = {driver: died for driver, died in self._dead.items() if now - died < DEAD_SECONDS}
-
     def _lost(self, trial: Any) -> None:
         if trial.trial_id in self._drivers:
-            self._dead[_id(self._drivers.pop(trial.trial_id))] = time.monotonic()
+            self._dead[self._drivers.pop(trial.trial_id)._actor_id.hex()] = time.monotonic()
 
     def end(self) -> None:
         """Kill the drivers and free their places, after the sweep.
@@ -269,5 +237,5 @@ class Watch(Callback):
                 break
 
     def _workers(self) -> list[Any]:
-        found = (trial.temporary_state.ray_actor for trial in self._trials if trial.status == trial.RUNNING)
-        return [worker for worker in found if worker is not None]
+        workers = (trial.temporary_state.ray_actor for trial in self._trials if trial.status == trial.RUNNING)
+        return [worker for worker in workers if worker is not None]

@@ -1,8 +1,7 @@
 """Runs trials in a Ray worker. Workers are reused: the next trial only brings new settings.
 
-An error in a trial becomes the trial's outcome, with the traceback, and does not end the worker. Only a CUDA error ends
-it, because the device is unreliable afterwards, and the death of workers that share a trial. Ray Tune then resumes the
-trial in a new worker, as it does when a worker or a node died.
+An error becomes the trial's outcome and does not end the worker, except a CUDA error, after which the device is
+unreliable, and the death of workers that share a trial: Ray Tune then resumes the trial in a new worker.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dml.sweep.execution.rendezvous import RankError, TrialConfig, WorkersDied
 from dml.sweep.execution.trial_run import TrialRun, failed, now
 
 if TYPE_CHECKING:
-    from dml.sweep.execution.ranks import Ranks, SharedRun
+    from dml.sweep.execution.ranks import Ranks
 
 
 class TrialWorker(tune.Trainable):
@@ -29,7 +28,7 @@ class TrialWorker(tune.Trainable):
     def setup(self, config: dict[str, Any]) -> None:
         """`config` has the fields of a `TrialConfig`, `workers`, and what each of several takes (`worker`)."""
         self._config = TrialConfig(**{field.name: config[field.name] for field in fields(TrialConfig)})
-        self._run: TrialRun | SharedRun
+        self._run: TrialRun | Ranks
         if config["workers"] == 1:
             self._run = TrialRun(self._config)
         else:
@@ -70,5 +69,5 @@ class TrialWorker(tune.Trainable):
     def cleanup(self) -> None:
         self._run.close()
         if self._ranks is not None:
-            self._ranks.close()
+            self._ranks.end()
             self._ranks = None

@@ -19,12 +19,31 @@ from pathlib import Path
 
 from dml.protocols import Trainer, TrainerFactory
 from dml.sweep.execution.rendezvous import Advanced, TrialConfig
-from dml.sweep.plan import spec_json
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 from dml.training.process import UnusableCheckpoint, from_first, keep_freed_memory, rank_and_size, wait_for_all
-from dml.types import TrialResult
+from dml.types import TrialResult, TrialSpec
 
-TRAINER = "dml.sweep.execution.training.training"
+TRAINER = "dml.sweep.execution.trial_run.training"
+
+
+def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
+    """The training loop, in this process or as this process's share of a trial: the `TrainerFactory` of all studies.
+
+    A checkpoint that cannot be used, such as one of an earlier version of the code, is moved aside, and the trial
+    starts anew.
+    """
+    from dml.training.loop import Training
+
+    try:
+        return Training(spec, data_root, folder, device)
+    except UnusableCheckpoint as error:
+        rank, size = rank_and_size()
+        if rank == 0:
+            print(f"{error}; the trial starts anew", file=sys.stderr)
+            error.path.replace(error.path.with_suffix(".unusable"))
+        if size > 1:
+            raise  # the processes have exchanged messages about the networks that they built: all of them start again
+        return Training(spec, data_root, folder, device)
 
 
 def find_trainer(path: str) -> TrainerFactory:
@@ -60,19 +79,16 @@ class TrialRun:
             return None, outcome
         if (trainer := self._trainer) is None:
             return None, None  # the first process has the outcome
-        key = self._config.key
+        key, outcome = self._config.key, None
         reached = None if trainer.finished else trainer.advance()
-        point = None if reached is None else [reached.step, dict(reached.scores)]
         if not self._first:
             return None, None
-        if not trainer.finished:
-            self._store.push(key)
-            return point, None
-        outcome = self._finished(trainer.result())
-        self._store.write(key, outcome)
-        trainer.discard_checkpoint()
+        if trainer.finished:
+            outcome = self._finished(trainer.result())
+            self._store.write(key, outcome)
+            trainer.discard_checkpoint()
         self._store.push(key)
-        return point, outcome
+        return None if reached is None else [reached.step, dict(reached.scores)], outcome
 
     def close(self) -> None:
         """End what runs in the background, and unlock the trial."""
@@ -89,14 +105,12 @@ class TrialRun:
         outcome = None
         if self._first:
             self._held.enter_context(store.lock(config.key))
-            outcome = store.read(config.key)
-            if outcome is not None:  # of an earlier sweep, perhaps while the storage was away
+            if (outcome := store.read(config.key)) is not None:  # of a sweep, perhaps while the storage was away
                 store.push(config.key)
             else:
                 store.pull(config.key)
-                outcome = store.read(config.key)
-            if outcome is None:
-                store.begin(config.key, config.record)
+                if (outcome := store.read(config.key)) is None:
+                    store.begin(config.key, config.record)
         if from_first(outcome is not None):
             return outcome
         if config.storage is not None and rank_and_size()[1] > 1:
@@ -107,7 +121,7 @@ class TrialRun:
         make = find_trainer(config.trainer)
         try:
             folder, device = store.folder(config.key), config.device
-            self._trainer = make(spec_json.load(config.spec), Path(config.data_root), folder, device)
+            self._trainer = make(config.spec, Path(config.data_root), folder, device)
         except UnusableCheckpoint:
             if self._first:
                 store.push(config.key)  # without the checkpoint, which was moved aside

@@ -50,21 +50,26 @@ def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> l
     by `<set>/<level>/<metric>`; of several class splits also `by_split`, the scores of each; of `<input>, free` also
     `chosen`, what was chosen in each class split and seed.
     """
-    confirmed = [job for job, _ in plan.ended() if job.phase == "confirm"]
-    found = []
-    for dataset in dict.fromkeys(job.cell.dataset for job in confirmed):
-        specs = [job.spec for job in confirmed if job.cell.dataset == dataset]
+    records = []
+    for dataset, specs in _confirmed(plan).items():
         try:
-            by_name: dict[str, list[TrialSpec]] = {}
             names = {repr(spec.training): name_of(spec, data_root) for spec in specs}
-            for spec in specs:
-                by_name.setdefault(names[repr(spec.training)], []).append(spec)
         except FAILURES as error:
             report(f"{plan.study.name}: no closed forms of {dataset}: {error}")
             continue
-        for name, own in by_name.items():
-            found += _Input(name, own, data_root, report, plan.study.resources.device).scores()
-    return found
+        for name in dict.fromkeys(names.values()):
+            of_name = [spec for spec in specs if names[repr(spec.training)] == name]
+            records += _Input(name, of_name, data_root, report, plan.study.resources.device).scores()
+    return records
+
+
+def _confirmed(plan: Plan) -> dict[str, list[TrialSpec]]:
+    """The specs of the confirmed trials by dataset."""
+    by_dataset: dict[str, list[TrialSpec]] = {}
+    for job, _ in plan.ended():
+        if job.phase == "confirm":
+            by_dataset.setdefault(job.cell.dataset, []).append(job.spec)
+    return by_dataset
 
 
 class _Fitted(NamedTuple):
@@ -81,35 +86,34 @@ class _Input:
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
         self._layered = name != PIXELS and any(spec.training.layers for spec in specs)
         self._sizes = sorted({spec.training.embedding_size for spec in specs})
-        self._known: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
+        self._fits: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
         self._failed: set[str] = set()
 
     def scores(self) -> list[dict[str, Any]]:
         """The records of all noise models and rates."""
         conditions: dict[tuple[str, float], dict[tuple[int, int], TrialSpec]] = {}
         for spec in self._specs:
-            place = class_splits.split_of(spec.dataset.name), spec.seed
-            conditions.setdefault((spec.noise.model, spec.noise.rate), {}).setdefault(place, spec)
-        found = []
-        for (noise, rate), by_place in conditions.items():
+            position = class_splits.split_of(spec.dataset.name), spec.seed
+            conditions.setdefault((spec.noise.model, spec.noise.rate), {}).setdefault(position, spec)
+        records = []
+        for (noise, rate), trials in conditions.items():
             dataset, what = self._dataset, "pixels" if self._name == PIXELS else "features"
             self._report(f"{dataset}: scoring closed forms of the {what} at {noise} {rate:g} ({self._name})")
-            fitted = {place: own for place, spec in by_place.items() if (own := self._of_seed(spec)) is not None}
-            each = {place: own.scores for place, own in fitted.items()}
-            first = next(iter(each.values()), {})
-            shared = [name for name in first if all(name in own for own in each.values())]
-            for name in shared if len(each) == len(by_place) else ():
-                seeds = sorted({seed for _, seed in by_place})
+            fits = {at: fitted for at, spec in trials.items() if (fitted := self._of_seed(spec)) is not None}
+            if len(fits) < len(trials):
+                continue
+            first, *others = (fitted.scores for fitted in fits.values())
+            splits, seeds = (sorted(set(values)) for values in zip(*trials, strict=True))
+            for name in (name for name in first if all(name in scores for scores in others)):
                 record = {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "seeds": seeds}
-                record["scores"] = _mean([own[name] for own in each.values()])
+                record["scores"] = _mean([fitted.scores[name] for fitted in fits.values()])
                 if name == _named(self._name, FREE, None):
-                    record["chosen"] = [own.chosen for own in fitted.values()]
-                splits = sorted({split for split, _ in by_place})
+                    record["chosen"] = [fitted.chosen for fitted in fits.values()]
                 if len(splits) > 1:
-                    of_split = [[own[name] for (own_split, _), own in each.items() if own_split == s] for s in splits]
-                    record["by_split"] = [_mean(own) for own in of_split]
-                found.append(record)
-        return found
+                    each = {split: [f.scores[name] for at, f in fits.items() if at[0] == split] for split in splits}
+                    record["by_split"] = [_mean(scores) for scores in each.values()]
+                records.append(record)
+        return records
 
     @property
     def _dataset(self) -> str:
@@ -118,31 +122,30 @@ class _Input:
     def _of_seed(self, spec: TrialSpec) -> _Fitted | None:
         """The scores of all projections fitted to one trial's training rows; those that fail are left out."""
         try:
-            asked = on_new_images(spec)
-            if not asked.evaluation.sets:
+            spec = on_new_images(spec)
+            if not spec.evaluation.sets:
                 return None
-            data = open_trial(asked, self._data_root)
-            own = hashlib.sha256(
-                data.rows.tobytes() + data.observed.tobytes() + spec.dataset.split.encode()
-            ).hexdigest()
-            if own not in self._known:
-                self._known[own] = self._fitted(asked, data)
+            data = open_trial(spec, self._data_root)
+            fitted_to = data.rows.tobytes() + data.observed.tobytes() + spec.dataset.split.encode()
+            digest = hashlib.sha256(fitted_to).hexdigest()
+            if digest not in self._fits:
+                self._fits[digest] = self._fitted(spec, data)
         except FAILURES as error:
             self._say(str(error))
             return None
-        return self._known[own]
+        return self._fits[digest]
 
     def _fitted(self, spec: TrialSpec, data: TrialData) -> _Fitted:
         kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
         fitted, vectors = _vectors(self._name, data, data.rows[kept], tested, spec.evaluation.views)
         forms = ClosedForm(torch.tensor(fitted[:, 0], device=self._device), data.observed[kept])
         sizes = [size for size in self._sizes if size < fitted.shape[2]]
-        found: Scores = {}
+        scores: Scores = {}
         chosen = ""
         for kind, size in product(KINDS, [None, *sizes]):
             try:
                 projected = apply(forms.projection(kind, size), vectors)
-                found[_named(self._name, WORDS[kind], size)] = _scored(spec, data, tested, projected)
+                scores[_named(self._name, WORDS[kind], size)] = _scored(spec, data, tested, projected)
             except FAILURES as error:
                 self._say(str(error))
         try:
@@ -151,13 +154,13 @@ class _Input:
                 layers = self._layers(spec, data.rows[kept]), self._layers(spec, tested)
             free = choose(layers[0], data.observed[kept], spec.evaluation.metrics[0])
             embeddings = free.embed(layers[1])
-            found[_named(self._name, FREE, None)] = _scored(spec, data, tested, embeddings[:, None])
+            scores[_named(self._name, FREE, None)] = _scored(spec, data, tested, embeddings[:, None])
             chosen = str(free.chosen)
             moved = evaluation.augmented(embeddings).numpy()
-            found[_named(self._name, f"{FREE}, re-ranked", None)] = _scored(spec, data, tested, moved[:, None])
+            scores[_named(self._name, f"{FREE}, re-ranked", None)] = _scored(spec, data, tested, moved[:, None])
         except FAILURES as error:
             self._say(str(error))
-        return _Fitted(found, chosen)
+        return _Fitted(scores, chosen)
 
     def _layers(self, spec: TrialSpec, rows: np.ndarray) -> dict[str, np.ndarray]:
         """The stored features of some rows by layer, float32 (n, V, D) each."""
@@ -179,7 +182,7 @@ def _scored(spec: TrialSpec, data: TrialData, tested: np.ndarray, vectors: np.nd
 
 
 def _mean(scores: list[dict[str, float]]) -> dict[str, float]:
-    return {key: fmean(own[key] for own in scores) for key in scores[0]}
+    return {key: fmean(one[key] for one in scores) for key in scores[0]}
 
 
 def _vectors(
@@ -204,8 +207,6 @@ ScoresBySet = dict[str, dict[str, dict[str, float]]]
 BySplit = dict[str, dict[str, list[dict[str, float]]]]
 """By dataset and what is scored (`pixels`, `vectors` or the name of features): scores by `<set>/<level>/<metric>`."""
 
-COMPONENTS = "{name}, {count} components"
-
 
 def untrained_scores(plan: Plan, data_root: Path, report: Report = print) -> tuple[ScoresBySet, BySplit]:
     """Scores without training on the images that confirmed trials neither train on nor are chosen by; means, and by
@@ -216,11 +217,9 @@ def untrained_scores(plan: Plan, data_root: Path, report: Report = print) -> tup
     """
     means: ScoresBySet = {}
     by_split: BySplit = {}
-    specs = [job.spec for job, _ in plan.ended() if job.phase == "confirm"]
-    for dataset in dict.fromkeys(class_splits.dataset_of(spec.dataset.name) for spec in specs):
-        own = [spec for spec in specs if class_splits.dataset_of(spec.dataset.name) == dataset]
+    for dataset, specs in _confirmed(plan).items():
         try:
-            each = _of_dataset(own, data_root, report)
+            each = _of_dataset(specs, data_root, report)
         except FAILURES as error:  # a TrainingError too: vectors not finite
             report(f"{plan.study.name}: no scores of {dataset} without training: {error}")
             continue
@@ -235,44 +234,44 @@ def _of_dataset(specs: list[TrialSpec], data_root: Path, report: Report) -> dict
     kinds: dict[str, dict[str, TrialSpec]] = {}
     for spec in {(repr(spec.training), spec.dataset.split): spec for spec in specs}.values():
         kinds.setdefault(name_of(spec, data_root), {})[spec.dataset.split] = spec
-    found: dict[str, list[dict[str, float]]] = {}
+    scores: dict[str, list[dict[str, float]]] = {}
     for name, by_split in kinds.items():
         what = PIXELS if name == PIXELS else "features"
         report(f"{class_splits.dataset_of(specs[0].dataset.name)}: scoring the {what} without training ({name})")
         each = [_scored_start(spec, data_root, name) for spec in by_split.values()]
-        found |= {kind: [scores[kind] for scores in each] for kind in each[0]}
-    return found
+        scores |= {kind: [of_split[kind] for of_split in each] for kind in each[0]}
+    return scores
 
 
 def _scored_start(spec: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
     """The scores of a trial's input, and of its components, on new images and on training images where asked."""
-    found = _of_sets(on_new_images(spec), data_root, name)
+    scores = _of_sets(on_new_images(spec), data_root, name)
     if "train" in spec.evaluation.sets:  # by itself: pixels are less the mean image of what is scored
-        for kind, scores in _of_sets(on_sets(spec, ("train",)), data_root, name).items():
-            found[kind] = found.get(kind, {}) | scores
-    return found
+        for kind, of_train in _of_sets(on_sets(spec, ("train",)), data_root, name).items():
+            scores[kind] = scores.get(kind, {}) | of_train
+    return scores
 
 
-def _of_sets(asked: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
+def _of_sets(spec: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
     """The scores of a trial's input on its evaluation sets, taken on the CPU as those of its embeddings are."""
-    if not asked.evaluation.sets:
+    if not spec.evaluation.sets:
         return {}
-    data, size = open_trial(asked, data_root), asked.training.embedding_size
+    data, size = open_trial(spec, data_root), spec.training.embedding_size
     models: dict[str, nn.Module] = {name: Identity()}
     if name == PIXELS:
-        rows = evaluated_rows(asked, data)
-        data = with_vectors(data, rows, inputs(name, data, rows, asked.evaluation.views))
+        rows = evaluated_rows(spec, data)
+        data = with_vectors(data, rows, inputs(name, data, rows, spec.evaluation.views))
     elif size < data.packed.images.shape[-1]:
-        models[COMPONENTS.format(name=name, count=size)] = _components(data, size, name)
+        models[f"{name}, {size} components"] = _components(data, size, name)
     augment, device = FeatureRows(), torch.device("cpu")
-    return {kind: Evaluator(asked, data, model, augment, device).scores(0) for kind, model in models.items()}  # type: ignore[arg-type]
+    return {kind: Evaluator(spec, data, model, augment, device).scores(0) for kind, model in models.items()}  # type: ignore[arg-type]
 
 
 def _components(data: TrialData, size: int, name: str) -> nn.Module:
     """The first principal components of the training images' features: (m, D) -> (m, size)."""
     kept = taking_part(np.zeros(len(data.rows), int))
     features = inputs(name, data, np.sort(data.rows)[kept])[:, 0]
-    found = fit("components", features, np.zeros(len(features), int), size)
+    projection = fit("components", features, np.zeros(len(features), int), size)
     model = nn.Linear(features.shape[1], size)
-    model.weight.data, model.bias.data = found.weight, found.bias
+    model.weight.data, model.bias.data = projection.weight, projection.bias
     return model

@@ -21,14 +21,7 @@ from dml.sweep.plan.space import space_of, tuning_trials
 from dml.sweep.plan.specs import FindInitFrom
 from dml.training import closed_form
 from dml.training.build import build_model, build_sampler
-from dml.training.data import (
-    check_pairs,
-    check_sets,
-    open_data,
-    open_packed_of,
-    seeds_by_split,
-    split_of,
-)
+from dml.training.data import check_pairs, check_sets, open_data, open_packed_of, seeds_by_split, split_of
 from dml.training.frozen.opening import find_features, open_trial
 from dml.training.frozen.recipe import of_whole_backbone, stored_shape
 from dml.types import TUNING_SEED, Cell, Choice, ScoreKey, TrainingSpec
@@ -52,9 +45,9 @@ def _check_sets(study: Study, root: Path) -> None:
     """That each evaluation set has images, and that of the objective two of one class."""
     tuned = {cell.dataset for cell in study.cells() if tuning_trials(study, cell)}
     for dataset, number in itertools.product(study.datasets, range(study.splits)):
-        own = splits.data_name(dataset.label, number)
+        name = splits.data_name(dataset.label, number)
         index = open_packed_of(root, dataset.label).index
-        for split in (split_of(root, own, seeds[0]) for seeds in seeds_by_split(root, own, study.seeds)):
+        for split in (split_of(root, name, seeds[0]) for seeds in seeds_by_split(root, name, study.seeds)):
             check_sets(split, study.evaluation.sets, dataset.label)
             for part in ["", "validation"] if dataset.label in tuned else [""]:
                 scored, level, _ = ScoreKey.parse(study.objective(dataset.label, part))
@@ -96,7 +89,8 @@ def _check_cell(
                 stored_shape(of_whole_backbone(spec.training), data.packed.manifest)
         with _located(study, cell, file, start):
             parts = models.components_of(training.backbone, training.backbone_settings)
-            if training.init_from or any(own.get(s) for name, own in parts for s in models.find(name).file_settings):
+            files = [settings.get(key) for name, settings in parts for key in models.find(name).file_settings]
+            if training.init_from or any(files):
                 build_model(spec, data)
         for name, kind in _closed_forms(study, cell, spec.training).items():
             with _located(study, cell, file, name):
@@ -134,11 +128,9 @@ def _located(study: Study, cell: Cell, file: Path, setting: str, more: str = "")
 def data_counts(study: Study, data_root: Path) -> dict[str, Any]:
     """By dataset: `{skipped, roles: {train: {images, classes}, test: ...}}`, at the level that it is trained on.
 
-    Images that were skipped could not be decoded. Where seeds select the split, that of the first seed is counted,
-    and of several class splits the first. If `data_notes` has any, they are in `notes`.
-    Empty if the outputs of the data stages are missing or incomplete.
+    Of the first seed and class split, with `notes` if there are any. Empty if outputs of the data stages are missing.
     """
-    found: dict[str, Any] = {}
+    by_dataset: dict[str, Any] = {}
     try:
         for dataset in study.datasets:
             packed, split = open_packed_of(data_root, dataset.label), split_of(data_root, dataset.label, study.seeds[0])
@@ -151,12 +143,12 @@ def data_counts(study: Study, data_root: Path) -> dict[str, Any]:
                 for role in dict.fromkeys(roles.tolist())
                 if role != "unused"
             }
-            found[dataset.label] = {"skipped": len(packed.manifest["skipped"]), "roles": counts}
+            by_dataset[dataset.label] = {"skipped": len(packed.manifest["skipped"]), "roles": counts}
             if notes := data_notes(study, dataset.label, data_root):
-                found[dataset.label]["notes"] = notes
+                by_dataset[dataset.label]["notes"] = notes
     except (FileNotFoundError, DataError):
         return {}
-    return found
+    return by_dataset
 
 
 def data_notes(study: Study, dataset: str, data_root: Path, left_out: str | None = None) -> list[str]:

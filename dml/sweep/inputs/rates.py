@@ -30,26 +30,26 @@ class Rates:
     def __init__(self, data_root: Path, store: Path, report: Callable[[str], None] = print):
         self._data_root, self._folder, self._report = data_root, store / "rates", report
 
-    def known(self, spec: TrialSpec) -> float | str:
+    def stored(self, spec: TrialSpec) -> float | str:
         """The estimate, if it was made before; else `estimated`, the key of no trial that ran."""
-        found = files.read_json(self._path(spec, name_of(spec, self._data_root)))
-        return ESTIMATED if found is None else float(found["rate"])
+        estimate = files.read_json(self._path(spec, name_of(spec, self._data_root)))
+        return ESTIMATED if estimate is None else float(estimate["rate"])
 
     def __call__(self, spec: TrialSpec) -> float:
         """The estimate for a trial. Raises ValueError if its labels cannot be audited."""
         name, data = name_of(spec, self._data_root), spec.dataset
         path = self._path(spec, name)
-        known = files.read_json(path)
-        if known is None:
-            found = self._guess(spec, name)
-            known = {"rate": round(min(found.guess, LARGEST), 2), "warning": found.warning}
-            files.write_json(path, known)
-            doubt = f"; {found.warning}" if found.warning else ""
+        estimate = files.read_json(path)
+        if estimate is None:
+            rate = self._guess(spec, name)
+            estimate = {"rate": round(min(rate.guess, LARGEST), 2), "warning": rate.warning}
+            files.write_json(path, estimate)
+            doubt = f"; {rate.warning}" if rate.warning else ""
             self._report(
-                f"{data.name}, {spec.noise.model}, seed {spec.seed}, {spec.data_phase}: {known['rate']:.0%} of the "
+                f"{data.name}, {spec.noise.model}, seed {spec.seed}, {spec.data_phase}: {estimate['rate']:.0%} of the "
                 f"observed labels look wrong ({name}){doubt}"
             )
-        return float(known["rate"])
+        return float(estimate["rate"])
 
     def _path(self, spec: TrialSpec, name: str) -> Path:
         data = spec.dataset

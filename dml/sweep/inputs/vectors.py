@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,14 @@ from dml.config import study as closed_forms
 from dml.data.packing import Packed, of_vectors
 from dml.sweep.execution.cluster import in_workers
 from dml.training.data import TrialData, open_packed_of
-from dml.training.frozen.extraction import Extraction, Run, extract, in_process
+from dml.training.frozen.extraction import Extraction, extract, in_process
 from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe
 from dml.types import EvaluationSet, TrainingSpec, TrialSpec, Views
 
+PIXELS, VECTORS = "pixels", "vectors"
+SIDE = 32  # pixels of the longer side of an image, at most
+LEARNED_FROM = ("train", "validation")  # evaluation sets that say nothing of new images
+FEW = 2  # shards that are computed sooner than Ray starts
 NUMBERS = 50_000_000  # pixels of all images together: 200 MB; more images are reduced further
 SMALLEST = 4  # pixels of a side
 CHUNK = 1024  # images
@@ -45,11 +50,6 @@ def pixels(packed: Packed, rows: np.ndarray, side: int, views: Views = "one") ->
     return together
 
 
-PIXELS, VECTORS = "pixels", "vectors"
-SIDE = 32  # pixels of the longer side of an image, at most
-LEARNED_FROM = ("train", "validation")  # evaluation sets that say nothing of new images
-
-
 def name_of(spec: TrialSpec, data_root: Path) -> str:
     """The name of what a trial starts from: `pixels`, `vectors` or that of its frozen features.
 
@@ -69,8 +69,8 @@ def on_new_images(spec: TrialSpec) -> TrialSpec:
 
 def on_sets(spec: TrialSpec, sets: tuple[EvaluationSet, ...]) -> TrialSpec:
     """The confirmed trial with these evaluation sets, on the features of the whole backbone if it has activations."""
-    wanted = replace(spec.evaluation, sets=sets)
-    return replace(spec, phase="confirm", training=of_whole_backbone(spec.training), evaluation=wanted)
+    evaluation = replace(spec.evaluation, sets=sets)
+    return replace(spec, phase="confirm", training=of_whole_backbone(spec.training), evaluation=evaluation)
 
 
 def evaluated_rows(spec: TrialSpec, data: TrialData) -> np.ndarray:
@@ -79,10 +79,7 @@ def evaluated_rows(spec: TrialSpec, data: TrialData) -> np.ndarray:
 
 
 def inputs(name: str, data: TrialData, rows: np.ndarray, views: Views = "one") -> np.ndarray:
-    """What a trial starts from, float32 (m, V, D): each view of the stored features, vectors or reduced images (m,).
-
-    Pixels are those of `dml.sweep.inputs.vectors`, less the mean image of these rows.
-    """
+    """What a trial starts from, float32 (m, V, D): each view of the features, vectors or `pixels` of some rows (m,)."""
     if name == PIXELS:
         return pixels(data.packed, rows, SIDE, views)
     return np.asarray(data.packed.images[rows], dtype=np.float32)[:, 0]
@@ -103,14 +100,8 @@ class _SomeRows:
         return self._vectors[np.searchsorted(self._rows, rows), None]
 
 
-FEW = 2  # shards that are computed sooner than Ray starts
-
-
 def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
-    """The settings of the study's frozen trials on a dataset of images, and of those that `stored_trainings` adds.
-
-    Without those of mirror images.
-    """
+    """The settings among `stored_trainings` of features of images as they are."""
     return [training for training in stored_trainings(study, dataset) if training.frozen and not training.mirrored]
 
 
@@ -122,15 +113,13 @@ def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """
     if study.dataset(dataset).passes_on is not None:
         return []
-    device = study.resources.device
-    cells = [cell for cell in study.cells() if cell.dataset == dataset]
-    found = []
-    for cell in cells:
-        spec = study.training_of(cell).spec(device=device)
-        if spec.stored:
-            own = closed_forms.training_of(cell.loss.name, spec, images=True)
-            found += [spec, of_whole_backbone(spec), *([own] if own.layers else [])]
-    return _of_each_view(study, found)
+    trainings = []
+    for cell in (cell for cell in study.cells() if cell.dataset == dataset):
+        training = study.training_of(cell).spec(device=study.resources.device)
+        if training.stored:
+            fitted = closed_forms.training_of(cell.loss.name, training, images=True)
+            trainings += [training, of_whole_backbone(training), *([fitted] if fitted.layers else [])]
+    return _of_each_view(study, trainings)
 
 
 def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingSpec]:
@@ -138,15 +127,10 @@ def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingS
     return list({repr(one): one for spec in specs for one in of_each_view(spec, study.evaluation.views)}.values())
 
 
-def _all_stored(study: Study, dataset: str) -> list[TrainingSpec]:
-    """The settings of all stored features and activations of a dataset: of trials, and of the section `audit`."""
-    return [*stored_trainings(study, dataset), *_of_each_view(study, audited_trainings(study, dataset))]
-
-
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
-    own = None if study.audit is None or audited_dataset(study) != dataset else study.audit.training()
-    return [] if own is None else [own.spec(device=study.resources.device)]
+    section = None if study.audit is None or audited_dataset(study) != dataset else study.audit.training()
+    return [] if section is None else [section.spec(device=study.resources.device)]
 
 
 def extract_all(
@@ -156,23 +140,20 @@ def extract_all(
 
     Those of its trials on them, and of the network that its section `audit` names.
     """
-    found: dict[str, dict[str, Path]] = {}
+    folders: dict[str, dict[str, Path]] = {}
+    run = partial(extract_in_workers, study.resources)
     for label in (dataset.label for dataset in study.datasets):
         packed = open_packed_of(data_root, label)
-        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in _all_stored(study, label)}
-        run = over_ray(study.resources)
-        found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}
-    return found
+        trainings = [*stored_trainings(study, label), *_of_each_view(study, audited_trainings(study, label))]
+        by_id = {features_id(recipe(training, packed.manifest)): training for training in trainings}
+        folders[label] = {name: extract(packed, training, store, run, report) for name, training in by_id.items()}
+    return folders
 
 
-def over_ray(resources: ResourcesSection) -> Run:
-    """A function that writes shards on Ray's workers, with a trial's resources each; a few shards in this process."""
-
-    def run(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
-        if len(shards) <= FEW:
-            yield from in_process(work, shards)
-            return
-        for done in in_workers(resources, Extraction.write, [(work, shard) for shard in shards]):
-            yield from done
-
-    return run
+def extract_in_workers(resources: ResourcesSection, work: Extraction, shards: Sequence[int]) -> Iterator[int]:
+    """Write shards in Ray's workers, with a trial's resources each; a few shards in this process."""
+    if len(shards) <= FEW:
+        yield from in_process(work, shards)
+        return
+    for done in in_workers(resources, Extraction.write, [(work, shard) for shard in shards]):
+        yield from done

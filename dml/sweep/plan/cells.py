@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from dml.config import Study, best_point, stops_at_best, value_of
 from dml.sweep.plan import specs
@@ -33,11 +33,6 @@ class Job:
     key: str
     split: int = 0  # the class split
 
-    @property
-    def cell_name(self) -> str:
-        """The cell's name, and its class split unless that is the first."""
-        return split_name(self.cell, self.split)
-
 
 class Ended(NamedTuple):
     """A job that ended."""
@@ -60,26 +55,14 @@ class CellState:
     confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     done: bool = False
 
-    @property
-    def name(self) -> str:
-        """The cell's name, and its class split unless that is the first."""
-        return split_name(self.cell, self.split)
-
     def best(self, study: Study) -> tuple[Job, Outcome] | None:
         """The best tuning trial, the first one in a tie; None if no trial finished."""
         finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
         return max(finished, key=lambda pair: value(study, *pair) or 0.0, default=None)  # `_checked`: none is None
 
-    def finished(self) -> list[tuple[Job, Outcome]]:
-        """The finished confirmations, in the order of the seeds."""
-        return [self.confirmed[n] for n in sorted(self.confirmed) if self.confirmed[n][1].status == FINISHED]
 
-
-class Make(Protocol):
-    """Makes a job of a cell."""
-
-    def __call__(self, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job: ...
-
+Make = Callable[[str, int, int, Mapping[str, Any]], Job]
+"""(phase, number, seed, settings) -> a job of the cell."""
 
 OnEnd = Callable[[Job, Outcome, bool], None]
 Offers = Generator[list[Job], Ended, None]
@@ -106,32 +89,26 @@ def _tune(study: Study, state: CellState, strategy: Strategy, make: Make, on_end
     trials = next(rounds)
     while True:
         jobs = [make("tune", trial.number, TUNING_SEED, trial.settings) for trial in trials]
-        ended = yield from _round(study, jobs, state.tuned, on_end)
+        yield from _round(study, jobs, state.tuned, on_end)
         state.rounds_left -= 1
         try:
-            trials = rounds.send({number: _result(study, one) for number, one in ended.items()})
+            trials = rounds.send({job.number: _result(study, *state.tuned[job.number]) for job in jobs})
         except StopIteration:
             return
 
 
-def _round(
-    study: Study, jobs: list[Job], ended: dict[int, tuple[Job, Outcome]], on_end: OnEnd
-) -> Generator[list[Job], Ended, dict[int, Ended]]:
-    """Offer jobs, and take what became of each until all have ended; that, by number."""
-    waiting, offered, round_ended = {job.number for job in jobs}, jobs, {}
-    while waiting:
+def _round(study: Study, jobs: list[Job], ended: dict[int, tuple[Job, Outcome]], on_end: OnEnd) -> Offers:
+    """Offer jobs, and note what became of each until all have ended."""
+    offered = jobs
+    for _ in jobs:
         job, outcome, reused = yield offered
         offered = []
         outcome = _checked(study, job, outcome)
         ended[job.number] = job, outcome
-        round_ended[job.number] = Ended(job, outcome, reused)
-        waiting.discard(job.number)
         on_end(job, outcome, reused)
-    return round_ended
 
 
-def _result(study: Study, ended: Ended) -> Result:
-    job, outcome, _ = ended
+def _result(study: Study, job: Job, outcome: Outcome) -> Result:
     return Result(None if outcome.status == FAILED else value(study, job, outcome), outcome.lasting)
 
 
@@ -143,11 +120,6 @@ def objective(study: Study, job: Job) -> str:
 def value(study: Study, job: Job, outcome: Outcome) -> float | None:
     """What a trial counts with: its objective at the end, or the best on its curve (`search.stop`)."""
     return value_of(study.search, job.phase, objective(study, job), outcome.scores, outcome.curve)
-
-
-def split_name(cell: Cell, split: int) -> str:
-    """A cell's name on one of its class splits, `<name>|split-2`; only the name for the first."""
-    return f"{cell.name}|split-{split}" if split else cell.name
 
 
 def _checked(study: Study, job: Job, outcome: Outcome) -> Outcome:

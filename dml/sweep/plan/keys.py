@@ -46,28 +46,24 @@ def record(spec: TrialSpec) -> dict[str, Any]:
 
 def versions(spec: TrialSpec) -> dict[str, int | str]:
     """The versions of everything that the trial runs, by name."""
-    found: dict[str, int | str] = {"torch": torch.__version__.split("+")[0], "training": Training.version}
-    for package, name in _parts(spec):
-        found[_label(package, name)] = discovery.version_of(package, name)
-    if spec.miner is not None and not spec.miner.name:
-        found["miners.mine"] = miners.PolicyMiner.version
-    if spec.loss.settings.get("memory") is not None:
-        found["losses.memory"] = losses.Memory.version
-    if spec.training.stored:
-        found["training.frozen"] = recipe.version
-    if spec.training.workers > 1:
-        found["training.workers"] = collectives.version
-    if spec.training.weight_decay:
-        found["training.decay"] = optimizers.version
-    if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:
-        found["training.closed_form"] = closed_form.version
-    if spec.training.head_start == free.KIND:
-        found["training.free"] = free.version
-    for package in models.packages_of(spec.training.backbone, spec.training.backbone_settings):
-        found[package] = discovery.package_version(package)
-    if any(map(_is_of_clusters, spec.evaluation.metrics)):
-        found["k-means"] = "faiss" if _has_faiss() else "torch"
-    return dict(sorted(found.items()))
+    training = spec.training
+    by_name: dict[str, int | str] = {"torch": torch.__version__.split("+")[0], "training": Training.version}
+    by_name |= {_label(package, name): discovery.version_of(package, name) for package, name in _parts(spec)}
+    packages = models.packages_of(training.backbone, training.backbone_settings)
+    by_name |= {package: discovery.package_version(package) for package in packages}
+    starts_closed = training.head_start != TrainingSpec.head_start or training.head_refit is not None
+    optional = (
+        ("miners.mine", miners.PolicyMiner.version, spec.miner is not None and not spec.miner.name),
+        ("losses.memory", losses.Memory.version, spec.loss.settings.get("memory") is not None),
+        ("training.frozen", recipe.version, training.stored),
+        ("training.workers", collectives.version, training.workers > 1),
+        ("training.decay", optimizers.version, training.weight_decay),
+        ("training.closed_form", closed_form.version, starts_closed),
+        ("training.free", free.version, training.head_start == free.KIND),
+        ("k-means", _k_means(), any(map(_is_of_clusters, spec.evaluation.metrics))),
+    )
+    by_name |= {name: version for name, version, is_run in optional if is_run}
+    return dict(sorted(by_name.items()))
 
 
 def digest(value: Any) -> str:
@@ -160,15 +156,11 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
 def _miner(miner: MinerSpec) -> dict[str, Any]:
     if miner.name:
         return {"name": miner.name, "settings": _of_part("dml.miners", miner.name, miner.settings)}
-    parts = [
-        miners.PolicyMiner,
-        discovery.find("dml.miners.positives", miner.positives),
-        discovery.find("dml.miners.negatives", miner.negatives),
-    ]
+    policies = {"positives": miner.positives, "negatives": miner.negatives}
     settings: dict[str, Any] = {}
-    for part in parts:  # settings that none of them takes have no effect
+    for part in (miners.PolicyMiner, *(discovery.find(f"dml.miners.{axis}", name) for axis, name in policies.items())):
         settings |= _changed(discovery.accepted(part, miner.settings), _defaults("dml.miners", part))
-    return {"positives": miner.positives, "negatives": miner.negatives, "settings": settings}
+    return {**policies, "settings": settings}  # settings that none of them takes have no effect
 
 
 def _of_part(
@@ -177,11 +169,8 @@ def _of_part(
     """The settings that change what a part computes. `filled_in`: what a trial fills in, where that is known."""
     part = discovery.find(package, name)
     given, defaults = dict(settings), {**_defaults(package, part), **discovery.accepted(part, filled_in or {})}
-    for key, (kind, inner, own) in _components(part, {}).items():
-        defaults[key] = _spelt(kind, inner, own)
-    for key, (kind, inner, own) in _components(part, settings).items():
-        if key in given:
-            given[key] = _spelt(kind, inner, own)
+    defaults |= {key: _spelt(*component) for key, component in _components(part, {}).items()}
+    given |= {key: _spelt(*component) for key, component in _components(part, settings).items() if key in given}
     return _changed(given, defaults)
 
 
@@ -209,5 +198,5 @@ def _is_of_clusters(metric: str) -> bool:
 
 
 @cache
-def _has_faiss() -> bool:
-    return discovery.installed("faiss")
+def _k_means() -> str:
+    return "faiss" if discovery.installed("faiss") else "torch"

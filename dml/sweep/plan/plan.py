@@ -20,17 +20,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from dml.config import Study, stops_at_best
 from dml.config.search import evaluated_steps
 from dml.data import splits
 from dml.sweep.plan import cells, keys, specs
-from dml.sweep.plan.cells import CellState, Ended, Job, Offers, OnEnd, life, split_name
+from dml.sweep.plan.cells import CellState, Ended, Job, Offers, OnEnd, life
 from dml.sweep.plan.space import strategy_of
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
-from dml.types import TrialSpec
 
 
 class Plan:
@@ -45,8 +44,7 @@ class Plan:
         rates: specs.EstimateRate | None = None,
     ):
         self.study, self.store = study, store
-        self._describe, self._find_init_from, self._rates = describe, find_init_from, rates
-        self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
+        self._describe, self._find_init_from, self._rates = cache(describe), find_init_from, rates
         self._ready: list[tuple[int, int, Job]] = []
         self._sequence = 0
         self.running: dict[str, Job] = {}
@@ -55,10 +53,7 @@ class Plan:
         self._unsettled: list[Ended] = []
         self.cells = study.cells()
         each = enumerate(itertools.product(self.cells, range(study.splits)))
-        self.states = [
-            CellState(index, cell, strategy_of(study, cell, split_name(cell, split)), split)
-            for index, (cell, split) in each
-        ]
+        self.states = [CellState(i, cell, strategy_of(study, cell, split), split) for i, (cell, split) in each]
 
     def start(self, on_end: OnEnd) -> None:
         """Reuse outcomes from the store, and prepare the first trials."""
@@ -104,30 +99,15 @@ class Plan:
             for trials in (state.tuned, state.confirmed):
                 yield from (trials[number] for number in sorted(trials))
 
-    def objective(self, job: Job) -> str:
-        """The score that a trial maximises, see `cells.objective`."""
-        return cells.objective(self.study, job)
-
-    def value(self, job: Job, outcome: Outcome) -> float | None:
-        """What a trial counts with, see `cells.value`."""
-        return cells.value(self.study, job, outcome)
-
-    def _data(self, state: CellState, phase: str, seed: int) -> Mapping[str, str]:
-        protocol, cell = specs.protocol_of(self.study, phase), state.cell
-        name = splits.data_name(cell.dataset, state.split)
-        asked = (name, cell.noise, cell.rate, seed, "tune" if protocol == "train_val_test" else phase)
-        if asked not in self._digests:
-            self._digests[asked] = self._describe(*asked)
-        return self._digests[asked]
-
-    def _spec(self, state: CellState, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
-        digests = self._data(state, phase, seed)
-        spec = specs.build(self.study, state.cell, phase, seed, settings, digests, self._find_init_from, state.split)
-        return spec if self._rates is None else specs.with_rate(spec, self._rates)
-
     def _job(self, state: CellState, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
-        spec, name = self._spec(state, phase, seed, settings), f"{state.index}-{phase}-{number}"
-        return Job(name, state.index, state.cell, phase, number, seed, settings, spec, keys.key(spec), state.split)
+        study, cell, split = self.study, state.cell, state.split
+        data_phase = "tune" if specs.protocol_of(study, phase) == "train_val_test" else phase
+        digests = self._describe(splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, data_phase)
+        spec = specs.build(study, cell, phase, seed, settings, digests, self._find_init_from, split)
+        if self._rates is not None:
+            spec = specs.with_rate(spec, self._rates)
+        job_id = f"{state.index}-{phase}-{number}"
+        return Job(job_id, state.index, cell, phase, number, seed, settings, spec, keys.key(spec), split)
 
     def _offer(self, state: CellState, ended: Ended | None) -> None:
         """Tell a cell what ended (None: it begins), and submit what it offers."""
@@ -157,7 +137,7 @@ class Plan:
         """
         if job.phase != "tune" or outcome.status != FINISHED:
             return True
-        objective = self.objective(job)
+        objective = cells.objective(self.study, job)
         evaluated = {step for step, scores in outcome.curve if objective in scores}
         if stops_at_best(self.study.search, job.phase):
             return evaluated.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))

@@ -21,7 +21,6 @@ from dml.types import (
     LossSpec,
     MinerSpec,
     NoiseSpec,
-    TrainingSpec,
     TrialSpec,
 )
 
@@ -62,7 +61,8 @@ def build(
         init_from = find_init_from(training.init_from, cell.dataset, seed)
     device = study.resources.device
     given = training.spec(device=device, init_from=init_from, **chosen["training"])
-    fitted = _with_files(closed_forms.training_of(cell.loss.name, given, images=dataset.passes_on is None))
+    fitted = closed_forms.training_of(cell.loss.name, given, images=dataset.passes_on is None)
+    fitted = replace(fitted, backbone_settings=models.with_files(fitted.backbone, fitted.backbone_settings))
     if fitted.stop_at is not None and fitted.stop_at >= fitted.steps:
         fitted = replace(fitted, stop_at=None)  # the same trial as one that no search stops
     return TrialSpec(
@@ -90,11 +90,6 @@ def _evaluation(study: Study, phase: str, steps: int) -> EvaluationSpec:
     if not stops_at_best(study.search, phase):
         return evaluation
     return replace(evaluation, every=evaluation.every or default_every(steps), at_start=True)
-
-
-def _with_files(training: TrainingSpec) -> TrainingSpec:
-    """The record with the path and digest of each file that the backbone's settings name."""
-    return replace(training, backbone_settings=models.with_files(training.backbone, training.backbone_settings))
 
 
 def protocol_of(study: Study, phase: str) -> str:

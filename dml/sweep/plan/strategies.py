@@ -1,9 +1,8 @@
 """How the settings of a cell's tuning trials are found: one class a strategy.
 
 A strategy proposes trials in rounds. A round begins when all trials of the one before have ended, and depends on their
-settings and values only. So what is proposed depends neither on the order or speed in which trials run nor on
-interruptions, and a strategy saves nothing: a sweep that starts again proposes the same trials, and the store has the
-outcomes of those that ended.
+settings and values only, not on the order or speed in which they run. So a strategy saves nothing: a sweep that starts
+again proposes the same trials.
 """
 
 from __future__ import annotations

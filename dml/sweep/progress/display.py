@@ -15,6 +15,7 @@ from typing import Any
 from dml.config.for_use import comparable
 from dml.files import write_text
 from dml.losses import closed_form_of
+from dml.sweep.plan import cells
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.status import line
@@ -23,8 +24,6 @@ from dml.types import Cell
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
-
-
 PHASES = ("tune", "confirm")
 
 
@@ -60,10 +59,10 @@ class SweepProgress:
             self._ended[job.phase] += 1
             self._seconds[job.phase] += [] if reused else [outcome.seconds]
         if self._plan is not None and job.phase == "tune" and outcome.status == FINISHED and job.split == 0:
-            value = self._plan.value(job, outcome)
+            value = cells.value(self._plan.study, job, outcome)
             compared = job.index // self._plan.study.splits in self._compared
             if compared and value is not None and (self._best is None or value > self._best[1]):
-                self._best = job.cell_name, value
+                self._best = job.cell.name, value
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""
@@ -79,17 +78,17 @@ class SweepProgress:
     def snapshot(self) -> dict[str, Any]:
         """The state as plain values."""
         plan = self._plan
-        cells, running = (plan.states, list(plan.running)) if plan else ([], [])
+        states = plan.states if plan else []
         return {
             "study": self._study,
             "state": self._state,
-            "cells": len(cells),
-            "cells_done": sum(cell.done for cell in cells),
+            "cells": len(states),
+            "cells_done": sum(state.done for state in states),
             "trials": plan.total if plan else 0,
             **self._counts,
             "reused": self._reused,
             "resumed": self._resumed,
-            "running": len(running),
+            "running": len(plan.running) if plan else 0,
             "elapsed": time.monotonic() - self._started,
             "left": self._left(),
             "best": self._best,
@@ -105,25 +104,21 @@ class SweepProgress:
         seeds, training = len(self._plan.study.seeds), sum(_trains(state.cell) for state in self._plan.states)
         trials = {"tune": self._plan.total - len(self._plan.states) * seeds, "confirm": training * seeds}
         left = {phase: max(0, trials[phase] - self._ended[phase]) for phase in PHASES}
-        both = [seconds for own in self._seconds.values() for seconds in own]
-        each = {phase: self._seconds[phase] or both for phase in PHASES}
-        return sum(left[phase] * fmean(each[phase]) for phase in PHASES) / max(1, min(self.slots(), sum(left.values())))
+        of_both = [*self._seconds["tune"], *self._seconds["confirm"]]
+        total = sum(left[phase] * fmean(self._seconds[phase] or of_both) for phase in PHASES)
+        return total / max(1, min(self.slots(), sum(left.values())))
 
     def _show(self) -> None:
-        last = time.monotonic()
-        while not self._stop.wait(TICK_SECONDS):
-            self._write()
-            if time.monotonic() - last >= LINE_SECONDS:
+        last, ends = time.monotonic(), False
+        while not ends:
+            ends = self._stop.wait(TICK_SECONDS)
+            if ends or time.monotonic() - last >= LINE_SECONDS:
                 last = time.monotonic()
                 print(line(self.snapshot()), flush=True)
-        print(line(self.snapshot()), flush=True)
-        self._write()
-
-    def _write(self) -> None:
-        try:
-            write_text(self._path, json.dumps(self.snapshot()))
-        except OSError as error:  # a missing status file must not end the sweep
-            print(f"status file: {error}", file=sys.stderr)
+            try:
+                write_text(self._path, json.dumps(self.snapshot()))
+            except OSError as error:  # a missing status file must not end the sweep
+                print(f"status file: {error}", file=sys.stderr)
 
 
 def _trains(cell: Cell) -> bool:

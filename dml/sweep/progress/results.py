@@ -22,9 +22,10 @@ from dml.config import Study
 from dml.config.loading import ATTRIBUTE, record
 from dml.config.search import best_point, stops_at_best
 from dml.files import replacing
+from dml.sweep.plan import cells
 from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store.trials import FINISHED, Outcome
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
@@ -35,15 +36,16 @@ def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]
     With the study as it runs (`dml.config.loading`).
     """
     trials = [*plan.ended(), *running]
-    rows = [_row(study, plan, job, outcome) for job, outcome in trials]
-    scores = pd.DataFrame([dict(_scores(study, plan, job, outcome)) for job, outcome in trials], dtype="float64")
+    rows = [_row(study, job, outcome) for job, outcome in trials]
+    scores = pd.DataFrame([dict(_scores(study, job, outcome)) for job, outcome in trials], dtype="float64")
     frame = pd.concat([pd.DataFrame(rows), scores], axis=1)
     frame.attrs[ATTRIBUTE] = record(study)
     return frame
 
 
-def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
+def _row(study: Study, job: Job, outcome: Outcome) -> dict[str, Any]:
     """A trial's row, without its scores."""
+    value = cells.value(study, job, outcome)
     return {
         "key": job.key,
         "study": study.name,
@@ -56,7 +58,7 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "error": outcome.error,
         **job.cell.columns,
         "settings": json.dumps(flat_settings(job), sort_keys=True),
-        "objective": float("nan") if (value := plan.value(job, outcome)) is None else float(value),
+        "objective": float("nan") if value is None else float(value),
         "seconds": outcome.seconds,
         "curve": json.dumps(outcome.curve),
         "diagnostics": json.dumps({**outcome.diagnostics, **outcome.counts}),
@@ -65,13 +67,11 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
     }
 
 
-def _scores(study: Study, plan: Plan, job: Job, outcome: Outcome) -> Mapping[str, float]:
+def _scores(study: Study, job: Job, outcome: Outcome) -> Mapping[str, float]:
     """A trial's scores: after its last step, or at the best one where that decides and its curve has them all."""
-    best = best_point(outcome.curve, plan.objective(job)) if stops_at_best(study.search, job.phase) else None
-    found: Mapping[str, float] = next(
-        (scores for step, scores in outcome.curve if best is not None and step == best[0]), {}
-    )
-    return found if outcome.scores.keys() <= found.keys() else outcome.scores
+    best = best_point(outcome.curve, cells.objective(study, job)) if stops_at_best(study.search, job.phase) else None
+    scores = dict(outcome.curve).get(best[0], {}) if best is not None else {}
+    return scores if outcome.scores.keys() <= scores.keys() else outcome.scores
 
 
 def flat_settings(job: Job) -> dict[str, Any]:
@@ -85,16 +85,14 @@ def flat_settings(job: Job) -> dict[str, Any]:
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """What ran, with which code, and each cell's mean objective on the test split.
 
-    `write_results` of `dml.sweep.run` adds `data` (images and classes of each dataset), the scores without
-    training (`untrained`, `untrained_by_split`, `untrained_by_noise`) and `model` (the key of the best trial), where
-    there are any. A snapshot adds `machine`.
+    `write_results` of `dml.sweep.run` adds `data`, the scores without training, and `model`, the key of the best trial.
     """
     done = frame[(frame["phase"] == "confirm") & (frame["status"] == FINISHED)]
     return {
         "study": study.name,
         "cells": counts["cells"],
         "trials": len(frame),
-        **{status: int((frame["status"] == status).sum()) for status in ("finished", "failed")},
+        **{status: int((frame["status"] == status).sum()) for status in (FINISHED, FAILED)},
         "already_done": counts["reused"],
         "resumed": counts["resumed"],
         "seconds": round(seconds, 1),
@@ -128,13 +126,11 @@ def _git(*arguments: str) -> str:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """The versions of Python and of those of the packages that are installed."""
-    found = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            by_name[package] = version(package)
+    return by_name
 
 
 RUNNING = "running"
@@ -159,15 +155,14 @@ class LiveTable:
         """Note the curve of a running trial so far, `[[step, scores], ...]`, and how long it has run."""
         started = datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds")
         self._running[job.id] = job, Outcome(RUNNING, {}, list(curve), seconds=seconds, started=started)
-        self._throttled()
+        self._write_if_due()
 
     def ended(self, job: Job) -> None:
         """Note that a trial ended."""
         self._running.pop(job.id, None)
-        self._throttled()
+        self._write_if_due()
 
-    def _throttled(self) -> None:
-        """Write the table, unless that was done a moment ago."""
+    def _write_if_due(self) -> None:
         if time.monotonic() >= self._next:
             begun = time.monotonic()
             self.write()

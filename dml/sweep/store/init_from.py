@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,11 @@ def cells_for_use(
     trials: pd.DataFrame, study: str, dataset: str | None = None, noise: str | None = None, how: str = BY_OPTION
 ) -> pd.DataFrame:
     """The finished trials of a dataset whose labels are as given, or at another noise level."""
-    own = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
-    levels = [NoiseLevel(*pair) for pair in zip(own["noise"], own["rate"], strict=True)]
+    rows = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
+    levels = [NoiseLevel(*pair) for pair in zip(rows["noise"], rows["rate"], strict=True)]
     chosen = levels_for_use(levels, noise, study, how)
-    own = own[[level in chosen for level in levels]]
-    return own[own["status"] == FINISHED]
+    rows = rows[[level in chosen for level in levels]]
+    return rows[rows["status"] == FINISHED]
 
 
 def validation_scores(trials: pd.DataFrame) -> pd.Series:
@@ -47,21 +49,12 @@ class InitFromFinder:
         self._results, self._store = Path(results), Path(store)
 
     def __call__(self, section: InitFromSection, dataset: str, seed: int) -> InitFromSpec:
-        """The weights for a trial on a dataset with a seed.
-
-        Of a study's cell, the trial with the same seed gives them, or its first one without such a seed. If several
-        cells match, that on the dataset of the same name is taken.
-        """
+        """The weights for a trial on a dataset with a seed: of a file, or of the trial with this `key`."""
         file = weights_file(Path(section.path) if section.path is not None else self._model(section, dataset, seed))
         return InitFromSpec(digest(file), str(file.resolve()))
 
-    def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
-        """The key of the trial of a study whose weights are taken, as in a call. Raises as a call does."""
-        return self._row(section, dataset, seed)["key"]
-
     def _model(self, section: InitFromSection, dataset: str, seed: int) -> Path:
-        key = self._row(section, dataset, seed)["key"]
-        folder = self._store / "trials" / key / "model"
+        folder = self._store / "trials" / self.key(section, dataset, seed) / "model"
         if not folder.is_dir():
             raise ValueError(
                 f"{folder}: the model is missing: published results have none, and a study keeps those of the best "
@@ -70,23 +63,26 @@ class InitFromFinder:
             )
         return folder
 
-    def _row(self, section: InitFromSection, dataset: str, seed: int) -> Mapping[str, Any]:
-        """The trial's row in the results of its study."""
+    def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
+        """The key of the trial of a study's cell with the same seed, or of the first one without such a seed.
+
+        If several cells match, that on the dataset of the same name is taken. Raises ValueError if none does.
+        """
         trials = self._trials(str(section.study))
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
         if confirmed.empty:
             raise ValueError(f"study {section.study!r} has no finished model. Run it again: dml run {section.study}")
         rows = confirmed[confirmed["cell"] == _named(confirmed, section, dataset)]
         same = rows[rows["seed"] == seed]
-        return (same if len(same) else rows.sort_values("number")).iloc[0].to_dict()
+        return (same if len(same) else rows.sort_values("number"))["key"].iloc[0]
 
     def _trials(self, study: str) -> pd.DataFrame:
         path = self._results / study / "trials.parquet"
         if not path.is_file():
-            known = sorted(found.parent.name for found in self._results.glob("*/trials.parquet"))
+            choices = sorted(table.parent.name for table in self._results.glob("*/trials.parquet"))
             raise ValueError(
                 f"study {study!r} has no results: run it first: dml run {study}. "
-                f"Studies with results: {', '.join(known) or 'none'}"
+                f"Studies with results: {', '.join(choices) or 'none'}"
             )
         return _read(path, path.stat().st_mtime_ns)
 
@@ -99,64 +95,52 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
 def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
     """The one cell with the attributes that the section names."""
     matching = confirmed[[_matches(row, section.cell) for row in confirmed.to_dict("records")]]
-    found = list(dict.fromkeys(_on(matching, dataset)["cell"]))
-    if len(found) != 1:
-        count = "no cell" if not found else f"{len(found)} cells"
-        choices = ", ".join(dict.fromkeys((_on(matching, dataset) if found else confirmed)["cell"]))
+    here = matching[matching["dataset"] == dataset]
+    cells = list(dict.fromkeys((here if len(here) else matching)["cell"]))
+    if len(cells) != 1:
+        count = f"{len(cells)} cells" if cells else "no cell"
+        choices = ", ".join(cells or dict.fromkeys(confirmed["cell"]))
         raise ValueError(f"cell: {count} of study {section.study!r} with {section.cell}. Choices: {choices}")
-    return found[0]
+    return cells[0]
 
 
-def _on(trials: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """The trials on a dataset, if there are any; otherwise all."""
-    same = trials[trials["dataset"] == dataset]
-    return same if len(same) else trials
-
-
-def _matches(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def _matches(row: Mapping[str, Any], attributes: Mapping[str, Any]) -> bool:
     settings = json.loads(row["settings"])
-    for key, value in wanted.items():
-        found = settings.get(key) if "." in key else row[key]
-        if isinstance(value, float | int) and isinstance(found, float | int):
-            if not np.isclose(found, value):
+    for key, expected in attributes.items():
+        value = settings.get(key) if "." in key else row[key]
+        if isinstance(expected, float | int) and isinstance(value, float | int):
+            if not np.isclose(value, expected):
                 return False
-        elif found != value and not (value is None and pd.isna(found)):
+        elif value != expected and not (expected is None and pd.isna(value)):
             return False
     return True
 
 
 def starts_of(study: Study) -> list[InitFromSection]:
     """The sections `training.init_from` of a study's cells that name another study."""
-    found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).init_from) is not None}
-    return [start for start in found.values() if start.study is not None]
+    starts = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).init_from) is not None}
+    return [start for start in starts.values() if start.study is not None]
 
 
 def studies_that_start(folder: Path) -> list[Study]:
     """The studies in a folder that start from models of others."""
-    words = ("init_from", "start")  # today's name and the earlier one
-    texts = {path: path.read_text("utf-8", "replace") for path in study_files(folder)}
-    named = [path for path, text in texts.items() if any(word in text for word in words)]
-    studies = [load_study(path) for path in named]
-    return [study for study in studies if starts_of(study)]
+    paths = [path for path in study_files(folder) if "init_from" in path.read_text("utf-8", "replace")]
+    return [study for study in map(load_study, paths) if starts_of(study)]
 
 
 def needed_keys(studies: list[Study], starts: InitFromFinder) -> set[str]:
     """The keys of the trials whose models these studies start from. What does not exist yet is left out."""
-    found = set()
+    keys = set()
     for study in studies:
-        for start in starts_of(study):
-            for dataset in study.datasets:
-                for seed in {*study.seeds, TUNING_SEED}:
-                    try:
-                        found.add(starts.key(start, dataset.label, seed))
-                    except ValueError:  # no results yet, or the study asks for a cell that does not exist
-                        continue
-    return found
+        for start, dataset, seed in product(starts_of(study), study.datasets, {*study.seeds, TUNING_SEED}):
+            with suppress(ValueError):  # no results yet, or the study asks for a cell that does not exist
+                keys.add(starts.key(start, dataset.label, seed))
+    return keys
 
 
 def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
     """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off`."""
     if os.environ.get("DML_SNAPSHOTS") == "off":
         return {}
-    found = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())
-    return {key: Outcome(FINISHED, **content, host="published") for key, content in found}
+    pairs = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())
+    return {key: Outcome(FINISHED, **content, host="published") for key, content in pairs}

@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,22 +113,17 @@ class Remote:
     def read(self, name: str) -> bytes | None:
         """A small file's content; None if it does not exist."""
 
-        def read() -> bytes | None:
-            try:
-                with self._files.open_input_stream(f"{self._root}/{name}") as file:
-                    return file.read()
-            except FileNotFoundError:
-                return None
+        def read() -> bytes:
+            with self._files.open_input_stream(f"{self._root}/{name}") as file:
+                return file.read()
 
-        return self._try(read)
+        return self._try(lambda: _unless_missing(read))
 
     def read_json(self, name: str) -> Any:
         """A small JSON file's content; None if it is missing or damaged."""
-        content = self.read(name)
-        try:
-            return None if content is None else json.loads(content)
-        except ValueError:
-            return None
+        with suppress(ValueError):
+            return json.loads(self.read(name) or b"null")
+        return None
 
     def pull(self, source: str, target: Path) -> None:
         """Copy all files below `source` into a local folder. Does nothing if `source` does not exist."""
@@ -153,14 +148,7 @@ class Remote:
 
     def delete_file(self, name: str) -> None:
         """Delete a file. Does nothing if it does not exist."""
-
-        def delete() -> None:
-            try:
-                self._files.delete_file(f"{self._root}/{name}")
-            except FileNotFoundError:
-                return
-
-        self._try(delete)
+        self._try(lambda: _unless_missing(lambda: self._files.delete_file(f"{self._root}/{name}")))
 
     def _write(self, name: str, fill: Callable[[Any], object]) -> None:
         path = f"{self._root}/{name}"
@@ -189,6 +177,13 @@ class Remote:
             wait = min(2 * wait, RETRY_SECONDS[1])
 
 
+def _unless_missing(request: Callable[[], T]) -> T | None:
+    """The answer to a request; None if the file does not exist."""
+    with suppress(FileNotFoundError):
+        return request()
+    return None
+
+
 def _copy(path: Path, target: Any) -> None:
     """Not by `fs.copy_files`, which ignores an error that comes with the last part."""
     with open(path, "rb") as source:
@@ -196,7 +191,7 @@ def _copy(path: Path, target: Any) -> None:
 
 
 def explained(where: str, error: Exception) -> StorageError:
-    """The error of a request to a storage with its remedy. `where`: the setting, its URI, and any endpoint."""
+    """The error of a request to a storage with its remedy."""
     answer = " ".join(str(error).split())
     pattern = next((pattern for pattern in REMEDIES if re.search(pattern, answer)), "")
     what = REMEDIES.get(pattern, "a request failed")

@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,14 +95,13 @@ class TrialStore:
         here = set()
         for path in sorted((self.root / TRIALS).glob("*/spec.json")):
             key = path.parent.name
-            ended = self._ended_there(key) or any((path.parent / name).is_file() for name in OUTCOMES)
-            content = read_json(path)
-            if content is not None:
+            if (content := read_json(path)) is not None:
                 here.add(key)
-                yield key, content, ended
+                yield key, content, self._ended_there(key) or self._ended_here(key)
         only_there = sorted(self._there.keys() - here)
         with ThreadPoolExecutor(READERS) as threads:
-            for key, content in zip(only_there, threads.map(self._spec_there, only_there), strict=True):
+            contents = threads.map(lambda key: self._content(key, "spec.json"), only_there)
+            for key, content in zip(only_there, contents, strict=True):
                 if content is not None:
                     yield key, content, self._ended_there(key)
 
@@ -124,8 +123,7 @@ class TrialStore:
 
     def push_missing(self, key: str) -> bool:
         """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it."""
-        ended = any((self.folder(key) / name).is_file() for name in OUTCOMES)
-        if self.remote is None or self._ended_there(key) or not ended:
+        if self.remote is None or self._ended_there(key) or not self._ended_here(key):
             return False
         with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
             self.push(key)
@@ -147,17 +145,15 @@ class TrialStore:
             content = self.remote.read_json(f"{TRIALS}/{key}/{name}")
         return content
 
-    def _spec_there(self, key: str) -> Any:
-        return self.remote.read_json(f"{TRIALS}/{key}/spec.json") if self.remote is not None else None
+    def _ended_here(self, key: str) -> bool:
+        return any((self.folder(key) / name).is_file() for name in OUTCOMES)
 
     def _ended_there(self, key: str) -> bool:
         return any(name in self._there.get(key, ()) for name in OUTCOMES)
 
-    @contextmanager
-    def lock(self, key: str) -> Iterator[None]:
+    def lock(self, key: str) -> AbstractContextManager[None]:
         """Lock a trial; waits while another process (such as a worker of a killed sweep) holds it."""
-        with locked(self.folder(key) / "lock"):
-            yield
+        return locked(self.folder(key) / "lock")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from dml.training.frozen.opening import ARRAY, BACKBONE, FOLDER, MANIFEST, is_co
 from dml.training.frozen.recipe import (
     BATCH,
     SHARD,
-    derive_seed,
+    UNTRAINED_SEED,
     describe_augment,
     describe_backbone,
     features_id,
@@ -68,29 +68,33 @@ class Extraction:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            found = torch.stack([self._embed(packed, rows, shard, view) for view in range(self.views)], dim=1)
+            each = torch.stack([self._embed(packed, rows, shard, view) for view in range(self.views)], dim=1)
         finally:
             torch.set_num_threads(threads)
         array = np.lib.format.open_memmap(self.folder / ARRAY, mode="r")
         with np.errstate(over="ignore"):
-            values = found.cpu().numpy().astype(array.dtype)
-        _check_finite(values.reshape(len(rows), -1), packed, rows, "features" if self.block is None else "activations")
+            values = each.cpu().numpy().astype(array.dtype)
+        finite = np.isfinite(values.reshape(len(rows), -1)).all(axis=1)
+        if not finite.all():
+            path = packed.index["path"].iloc[int(rows[~finite][0])]
+            what = "features" if self.block is None else "activations"
+            raise ValueError(
+                f"the backbone's {what} of {path} are infinite or NaN, or larger than {values.dtype} holds"
+            )
         _write(self.folder / ARRAY, array.offset + shard * self.shard * array[0].nbytes, values)
         _mark(self.folder, shard).touch()
         return len(rows)
 
     def _embed(self, packed: Packed, rows: np.ndarray, shard: int, view: int) -> Tensor:
         """float32 (m, D): the features of one view of each image, or its activations in one row."""
-        network, augment = _network(self.backbone, self.folder / BACKBONE, self.device), self._augment(shard, view)
+        network = _network(self.backbone, self.folder / BACKBONE, self.device)
         if self.block is not None:
             network = nn.Sequential(models.BeforeBlock(network, self.block), nn.Flatten())  # type: ignore[arg-type]
+        draw = None if view == 0 else view_generator(shard, view, self.device)
+        augment = _View(augmentations.build(**json.loads(self.augment)), draw, self.mirrored)
         return evaluation.embed_images(
             network, packed.images, rows, augment=augment, device=self.device, precision=self.precision, batch=BATCH
         )
-
-    def _augment(self, shard: int, view: int) -> Augmentation:
-        augment = augmentations.build(**json.loads(self.augment))
-        return _View(augment, None if view == 0 else view_generator(shard, view, self.device), self.mirrored)
 
 
 class _View:
@@ -216,7 +220,7 @@ def _sizes(shape: Sequence[int]) -> str:
 def _untouched(described: dict[str, Any]) -> nn.Module:
     """The backbone with the weights that its settings name; without any, those of the fixed seed."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed())
+        torch.manual_seed(UNTRAINED_SEED)
         return models.build(**described, embedding_size=1).backbone  # type: ignore[return-value]
 
 
@@ -227,13 +231,6 @@ def _network(backbone: str, weights: Path, device: str) -> nn.Module:
     network = _untouched(models.find(described["backbone"]).without_weights(described))
     network.load_state_dict(load_file(weights))
     return network.to(device).eval()
-
-
-def _check_finite(values: np.ndarray, packed: Packed, rows: np.ndarray, what: str) -> None:
-    bad = ~np.isfinite(values).all(axis=1)
-    if bad.any():
-        path = packed.index["path"].iloc[int(rows[bad][0])]
-        raise ValueError(f"the backbone's {what} of {path} are infinite or NaN, or larger than {values.dtype} holds")
 
 
 def _write(path: Path, offset: int, values: np.ndarray) -> None:

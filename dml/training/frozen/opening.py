@@ -31,9 +31,7 @@ class FeatureRows:
 
 
 class StoredViews:
-    """Stands in the place of packed images: each has the activations or features of one of its views, as one pixel.
-    `array` float16 or float32 (n, views, ...), `mirrored` (n, 1, ...).
-    """
+    """Stands in for packed images, by stored views float (n, views, ...) and mirrored ones (n, 1, ...) as one pixel."""
 
     def __init__(self, array: np.ndarray, mirrored: np.ndarray | None = None):
         self._array = array.reshape(*array.shape[:2], -1)
@@ -63,8 +61,7 @@ class Activations:
         self._shape = shape
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """float (B, D, 1, V) -> float32 (B, C, H, W) of the first of V views, `channels_last`, in which CPUs convolve
-        faster."""
+        """float (B, D, 1, V) -> float32 (B, C, H, W) of the first of V views, in a layout that CPUs convolve faster."""
         layout = torch.channels_last if len(self._shape) == 3 else torch.contiguous_format
         return images[..., 0].reshape(len(images), *self._shape).to(torch.float32, memory_format=layout)
 
@@ -97,17 +94,13 @@ def open_features(folder: Path) -> StoredFeatures:
         array = np.lib.format.open_memmap(folder / ARRAY, mode="r")
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder / ARRAY} cannot be read: {error}; {AGAIN}") from error
-    shape, stored = (manifest["images"], *_of_one(manifest)), manifest["recipe"]["stored"]
+    of_one = manifest["shape"] if "shape" in manifest else [manifest["features"]]
+    shape, stored = (manifest["images"], *of_one), manifest["recipe"]["stored"]
     if array.shape != shape or array.dtype != np.dtype(stored):
         raise ValueError(
             f"{folder}: the manifest says {stored} {shape}, {ARRAY} is {array.dtype} {array.shape}; {AGAIN}"
         )
     return StoredFeatures(array, folder / BACKBONE, manifest)
-
-
-def _of_one(manifest: dict[str, Any]) -> list[int]:
-    """The shape of what is stored of one image."""
-    return manifest["shape"] if "shape" in manifest else [manifest["features"]]
 
 
 def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> StoredFeatures:
@@ -129,9 +122,8 @@ def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
     if not spec.training.stored or of_vectors(data.packed.manifest):
         return data
     views = spec.evaluation.views if spec.evaluation.sets else "one"
-    each = of_each_view(spec.training, views)
-    found, *mirrored = (find_features(data_root, spec.dataset.name, training) for training in each)
-    arrays = [one.array[:, None] if spec.training.frozen else one.array for one in (found, *mirrored)]
-    rows: Any = arrays[0][:, None] if spec.training.frozen and not mirrored else StoredViews(*arrays)
-    layers = dict(found.manifest.get("layers", ())) or None
-    return replace(data, packed=replace(data.packed, images=rows), backbone=found.backbone, layers=layers)
+    each = [find_features(data_root, spec.dataset.name, view) for view in of_each_view(spec.training, views)]
+    arrays = [stored.array[:, None] if spec.training.frozen else stored.array for stored in each]
+    rows: Any = arrays[0][:, None] if spec.training.frozen and len(arrays) == 1 else StoredViews(*arrays)
+    layers = dict(each[0].manifest.get("layers", ())) or None
+    return replace(data, packed=replace(data.packed, images=rows), backbone=each[0].backbone, layers=layers)

@@ -80,7 +80,8 @@ def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[
 version = 1
 """Raised when the same recipe gives other features; trials' keys contain it. A golden test pins the features."""
 
-SEED = 0  # of the weights of an untrained backbone, for all trials
+SEED = 0  # of random views, for all trials
+UNTRAINED_SEED = derive(SEED, "frozen backbone")  # of the weights of an untrained backbone
 BATCH = 64  # images embedded at once: sums in another batch may differ in their last bits
 SHARD = 512  # images; a multiple of BATCH. Activations are larger: one batch is a shard
 
@@ -91,7 +92,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     described = describe_backbone(training, manifest)
     defaults = discovery.defaults_of(backbone)
     settings = models.by_content(training.backbone, training.backbone_settings)
-    own = {key: value for key, value in settings.items() if value != defaults.get(key)}
+    changed = {key: value for key, value in settings.items() if value != defaults.get(key)}
     divided = {} if training.train_from is None else {"train_from": training.train_from, "views": training.views}
     divided |= {"mirrored": True} if training.mirrored else {}
     packages = {name: discovery.package_version(name) for name in models.packages_of(training.backbone, settings)}
@@ -99,7 +100,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     return {
         "images": manifest["digest"],
         "backbone": training.backbone,
-        "settings": own,
+        "settings": changed,
         "channels": described["channels"],
         "image_size": described["image_size"],
         "augment": describe_augment(training, manifest),
@@ -135,11 +136,6 @@ def of_each_view(training: TrainingSpec, views: Views) -> list[TrainingSpec]:
 def view_generator(shard: int, view: int, device: str) -> torch.Generator:
     """The generator of the random augmentation of one view (from 1) of a shard's images."""
     return generator(SEED, f"view/{view}/{shard}", device)
-
-
-def derive_seed() -> int:
-    """The seed of the weights of an untrained backbone."""
-    return derive(SEED, "frozen backbone")
 
 
 def features_id(made: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ Histograms = tuple[np.ndarray, np.ndarray]  # drawn and uniform, (seeds, bins) e
 
 def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | None:
     """A cell's two histograms `<prefix>_drawn` and `<prefix>_uniform`, one row per seed that stored them, or None."""
-    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in results.logged.get(name, [])]
+    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in results.logged(name)]
     stored = [(drawn, uniform) for drawn, uniform in stored if sum(drawn) > 0 and sum(uniform) > 0]
     if not stored:
         return None
@@ -40,7 +40,7 @@ def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | Non
 
 def classes_of(results: Results, name: str) -> int | None:
     """The number of a cell's training classes, K; None for trials that did not record it."""
-    counts = [d["training_classes"] for d in results.logged.get(name, []) if d.get("training_classes", 0) > 1]
+    counts = [d["training_classes"] for d in results.logged(name) if d.get("training_classes", 0) > 1]
     return int(min(counts)) if counts else None
 
 
@@ -76,7 +76,7 @@ def _gamma(
     rows = results.confirmed_of(name)
     default = discovery.defaults_of(discovery.find("dml.losses", MARGINAL))["margin"]
     margins = [(parsed(text) or {}).get("loss.margin", default) for text in rows["settings"]]
-    betas = [d["beta"] for d in results.logged.get(name, []) if "beta" in d]
+    betas = [d["beta"] for d in results.logged(name) if "beta" in d]
     if not betas:
         return {}
     beta, margin = float(np.mean(betas)), float(np.mean(margins))

@@ -62,7 +62,7 @@ def beside(synthetic, loaded):
 @pytest.mark.parametrize(("pixels", "below"), [(0.4, False), (0.99, True)])
 def test_below_the_baseline(beside, pixels, below):
     results = beside({"pixels": pixels})
-    found = flags(results, results.cells.values(), fixed=True).found
+    found = flags(results, results.cells.values(), fixed=True).reasons
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
 
 

@@ -13,7 +13,7 @@ import pytest
 from real import alive, prepare
 
 from dml.sweep.execution import rendezvous
-from dml.sweep.execution.training import training
+from dml.sweep.execution.trial_run import training
 from dml.sweep.plan import specs
 from dml.sweep.run import run_study
 from dml.training import data as trial_data

@@ -55,8 +55,8 @@ def test_the_estimate_is_close_and_is_made_once(root):
     assert all(abs(rate - RATE) < 0.05 for rate in found)
     assert len(said) == 2
     assert "digits, uniform, seed 0, confirm" in said[0]
-    assert Rates(root, root / "store").known(trial()) == found[0]
-    assert Rates(root, root / "elsewhere").known(trial()) == "estimated"
+    assert Rates(root, root / "store").stored(trial()) == found[0]
+    assert Rates(root, root / "elsewhere").stored(trial()) == "estimated"
 
 
 def test_no_clean_label_is_read(root):

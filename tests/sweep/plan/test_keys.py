@@ -182,7 +182,7 @@ def test_comments_docstrings_renames_and_moved_functions_change_no_key(toy_study
         ("from __future__ import annotations\n", "from __future__ import annotations\n\n# A comment.\n"),
         ("class Triplet(", 'def moved_here():\n    """A helper."""\n\n\nclass Triplet('),
         ("    margin : ", "    margin : in other words, "),
-        ("found.mask", "(found.mask)"),
+        ("mask.to(x.dtype)", "(mask).to(x.dtype)"),
     )
     assert keys.key(spec(toy_study())) == before
 

@@ -7,6 +7,7 @@ import pytest
 import toy
 
 from dml.snapshots import publishing
+from dml.sweep.plan import cells
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.init_from import snapshot_outcomes
@@ -73,7 +74,7 @@ def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_pa
     best, outcome = plan.states[0].best(plan.study)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
-    assert plan.value(best, outcome) == pytest.approx(0.6)
+    assert cells.value(plan.study, best, outcome) == pytest.approx(0.6)
     for job in confirmed(plan):
         assert job.settings == {**best.settings, "training.stop_at": peak}
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
