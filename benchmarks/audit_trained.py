@@ -22,7 +22,7 @@ from sklearn.metrics import average_precision_score
 
 import dml
 from dml import audit, files
-from dml.audit.study import Audited, pixels
+from dml.audit.images import Audited, pixels
 from dml.audit.training import TrainedVectors
 from dml.config import AuditSection, Study
 from dml.data import sources

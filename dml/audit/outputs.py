@@ -14,7 +14,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from dml import files
 from dml.audit import Audit
-from dml.audit.study import Audited, AuditRun, verified
+from dml.audit.images import Audited, verified
+from dml.audit.study import AuditRun
 from dml.config import Study
 from dml.data import sources, splits
 

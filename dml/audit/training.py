@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from dml import audit, evaluation, files
-from dml.audit.study import Audited
+from dml.audit.images import Audited
 from dml.config import AuditSection, ResourcesSection, Study, audited_cell
 from dml.data import batches
 from dml.discovery import find

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dml import audit
-from dml.audit.study import Audited
+from dml.audit.images import Audited
 from dml.audit.training import TrainedVectors, in_process
 from dml.config import AuditSection, Study
 from dml.data import sources
