@@ -44,7 +44,7 @@ class Sweep:
         self._say("running")
         if (job := self.plan.take()) is not None:
             self.job = job
-            self.live.evaluated(job, [[5, {self.plan.objective(job): 0.25}]], 1.0)
+            self.live.evaluated(job, [[5, {cells.objective(self.plan.study, job): 0.25}]], 1.0)
 
     def finish(self):
         """End all trials, and write the results."""
