@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.config import InitFromSection, Study, load_study
+from dml.config import InitFromSection, Study, content_of, load_study
 from dml.config.for_use import BY_OPTION, dataset_for_use, levels_for_use
 from dml.files import study_files
 from dml.snapshots import snapshots
@@ -124,7 +124,11 @@ def starts_of(study: Study) -> list[InitFromSection]:
 
 def studies_that_start(folder: Path) -> list[Study]:
     """The studies in a folder that start from models of others."""
-    paths = [path for path in study_files(folder) if "init_from" in path.read_text("utf-8", "replace")]
+    texts = {path: path.read_text("utf-8", "replace") for path in study_files(folder)}
+    # A study may extend one that states it; in the names of the code it is `start`.
+    paths = [
+        p for p, text in texts.items() if "init_from" in text or ("extends" in text and "start" in str(content_of(p)))
+    ]
     return [study for study in map(load_study, paths) if starts_of(study)]
 
 

@@ -185,6 +185,9 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys,
     assert needed == confirmed(plan, 0, "triplet"), "of the same seed, else of the first one"
     assert models(tmp_path) == needed | confirmed(plan, 1, "triplet")
 
+    (studies / "heir.yaml").write_text("extends: user\ntitle: Starts as the study that it extends\n")
+    assert [study.name for study in studies_that_start(studies)] == ["heir", "user"]
+
     for path in (tmp_path / "results").rglob("*.parquet"):  # as `make clean` does
         path.unlink()
     end(simulate(toy_study(name="other", losses=["margin"]), tmp_path, score), tmp_path, studies)
