@@ -10,17 +10,58 @@ positive loss (Le and Odobez, equation 28), margin 0.2, Adam at 0.001, 600 batch
 
 import argparse
 import statistics
+from collections import defaultdict, deque
 from pathlib import Path
 
 import numpy as np
 import torch
-from human_frozen import Prism, uniform
 from noise_half import letters, network, recall_at_1, triplet_loss
 from torch.nn.functional import normalize
 
 STEPS, CLASSES, PER_CLASS, SIZE, MEMORY = 600, 16, 4, 64, 9500
+WINDOW, WARM_UP = 30, 100  # of PRISM
 
 Images = tuple[torch.Tensor, np.ndarray]
+
+
+class Prism:
+    """Which samples look clean: the softmax of their similarity to the classes' means, above a running quantile."""
+
+    def __init__(self, rate: float, memory: int = MEMORY) -> None:
+        self.rate, self.seen = rate, 0
+        self.memory: deque[tuple[int, np.ndarray]] = deque(maxlen=memory)
+        self.quantiles: deque[float] = deque(maxlen=WINDOW)
+
+    def __call__(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        self.seen += 1
+        kept = np.ones(len(labels), bool)
+        if self.seen > WARM_UP:
+            remembered = defaultdict(list)
+            for label, vector in self.memory:
+                remembered[label].append(vector)
+            classes = sorted(remembered)
+            similar = np.exp(vectors @ np.array([np.mean(remembered[label], axis=0) for label in classes]).T)
+            place = {label: column for column, label in enumerate(classes)}
+            clean = np.array(
+                [
+                    similar[row, place[label]] / similar[row].sum() if label in place else 1.0
+                    for row, label in enumerate(labels)
+                ]
+            )
+            self.quantiles.append(float(np.quantile(clean, self.rate)))
+            kept = clean > np.mean(self.quantiles)
+            if not kept.any():
+                kept = clean > self.quantiles[-1]
+        self.memory.extend((int(label), vector) for label, vector in zip(labels[kept], vectors[kept], strict=True))
+        return kept
+
+
+def uniform(labels: np.ndarray, rate: float, random: np.random.Generator) -> np.ndarray:
+    """The labels, a share of them replaced by another class of those that occur."""
+    classes, place = np.unique(labels, return_inverse=True)
+    wrong = random.choice(len(labels), round(rate * len(labels)), replace=False)
+    place[wrong] = (place[wrong] + random.integers(1, len(classes), len(wrong))) % len(classes)
+    return classes[place]
 
 
 def trial(seed: int, images: torch.Tensor, labels: np.ndarray, test: Images, keep: Prism | None) -> float:
