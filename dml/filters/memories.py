@@ -97,7 +97,9 @@ class Selection(nn.Module):
     window : batches whose quantiles are averaged.
     warm_up : steps that keep every sample.
 
-    `stats` of the last call: `kept_share`, 0-d.
+    Attributes
+    ----------
+    stats : of the last call: `kept_share`, 0-d.
     """
 
     least: ClassVar[int] = 1  # dimensions of the embeddings
@@ -301,7 +303,9 @@ class SubCenters(nn.Module):
     angle : in degrees; above 0 to 180.
     warm_up : steps that keep every sample.
 
-    `stats` of the last call: `kept_share`, 0-d.
+    Attributes
+    ----------
+    stats : of the last call: `kept_share`, 0-d.
     """
 
     version: ClassVar[int] = 1

@@ -36,7 +36,9 @@ class Trimmed(nn.Module):
     keep : the share of tuples kept, in (0, 1].
     num_classes, embedding_size, normalize : passed to the wrapped loss if it takes them and `loss` does not set them.
 
-    Raises ValueError: the wrapped loss has no value for each tuple.
+    Raises
+    ------
+    ValueError : the wrapped loss has no value for each tuple.
     """
 
     version: ClassVar[int] = 1

@@ -97,7 +97,9 @@ def build(name: str | None = None, /, **settings: Any) -> Miner:
     others : those of `PolicyMiner` (`normalize`, `distance`, `padded`, `max_per_class`) and of the policies (`margin`,
         `epsilon`, ...). A setting that only other policies take has no effect: a study has one set for all its pairs.
 
-    Raises ValueError: an unknown policy, setting or value; the message lists the choices.
+    Raises
+    ------
+    ValueError : an unknown policy, setting or value; the message lists the choices.
     """
     if name is not None:
         if not discovery.is_foreign(name):
