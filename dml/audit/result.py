@@ -55,7 +55,9 @@ class Audit:
             share = float(part["suspect"].mean()) if given not in self.beyond else np.nan
             most = other.mode().iloc[0] if len(other) else None
             rows.append((given, len(part), int(part["suspect"].sum()), share, most))
-        return pd.DataFrame(rows, columns=["given", "images", "suspects", "share", "confused_with"])
+        table = pd.DataFrame(rows, columns=["given", "images", "suspects", "share", "confused_with"])
+        # As objects: beside a class without a suggestion, labels that are integers would become floats.
+        return table.assign(confused_with=pd.Series([row[-1] for row in rows], dtype=object))
 
     def confusions(self) -> pd.DataFrame:
         """A row for each pair of classes among the suspects: given, suggested, count; the most frequent first."""

@@ -1,5 +1,7 @@
 """The audit as a whole: what it finds, what it refuses, that it repeats."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,6 +36,13 @@ def test_the_tables(noisy, found, tmp_path):
     expected = pd.crosstab(table["given"][table["suspect"]], table["suggested"][table["suspect"]])
     for row in pairs.itertuples():
         assert row.count == expected.loc[row.given, row.suggested]
+
+
+def test_a_class_without_a_suggestion_leaves_the_others_suggestions_as_they_are(found):
+    alike = replace(found, suggested=np.where(found.labels == 0, found.labels, found.suggested))
+    names = alike.classes()["confused_with"].map(str)
+    assert names[0] == "None"
+    assert names[1:].str.isdigit().all()
 
 
 def same(first: audit.Audit, second: audit.Audit) -> bool:
