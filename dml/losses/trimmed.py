@@ -84,7 +84,7 @@ class Trimmed(nn.Module):
         labels = checked_labels(embeddings, labels)
         losses, weights = self.loss.per_tuple(embeddings, labels, tuples)
         with torch.no_grad():
-            counts = weights.long()
+            counts = weights.to(torch.int32)
             kept = torch.ceil(self.keep * counts.sum().double() - 1e-9)
             share = _lowest(losses, counts, kept.long())
             self.stats = {"kept": kept}
@@ -99,10 +99,24 @@ def _name_and_settings(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, An
     return name, {**given.pop("settings", {}), **given}
 
 
-def _lowest(losses: Tensor, counts: Tensor, kept: Tensor) -> Tensor:
+def _lowest(losses: Tensor, undecided: Tensor, kept: Tensor) -> Tensor:
     """How often each tuple counts among the `kept` lowest, (T,); of equal losses the first come first."""
-    order = losses.argsort(stable=True)
-    ordered = counts[order]
-    before = ordered.cumsum(0) - ordered
-    share = (kept - before).clamp_(min=0).minimum(ordered)
-    return torch.empty_like(losses).scatter_(0, order, share.to(losses.dtype))
+    integer = torch.int64 if losses.dtype == torch.float64 else torch.int32
+    bits = torch.iinfo(integer).bits
+    # By 16 bits at a time: a sort takes three times as long on a CPU.
+    keys = (losses + 0.0).view(integer)  # -0.0 becomes 0.0
+    keys = (keys >> (bits - 1)).bitwise_and_(torch.iinfo(integer).max).bitwise_xor_(keys)
+    share = torch.zeros_like(undecided)
+    kept = kept.view(1)
+    for shift in range(bits - 16, -1, -16):
+        digits = (keys >> shift).bitwise_and_(65535)
+        if shift == bits - 16:
+            digits.bitwise_xor_(32768)  # the sign: negative losses come first
+        counts = torch.zeros(65536, dtype=torch.int32, device=keys.device).index_add_(0, digits, undecided)
+        reached = counts.cumsum(0)
+        last = torch.searchsorted(reached, kept).clamp_(max=65535)
+        kept = kept - (reached[last] - counts[last])
+        share.addcmul_(undecided, (digits < last).to(torch.int32))
+        undecided.mul_(digits == last)
+    before = undecided.cumsum(0, dtype=torch.int32).sub_(undecided)
+    return share.add_(before.neg_().add_(kept).clamp_(min=0).minimum(undecided)).to(losses.dtype)
