@@ -3,8 +3,8 @@
     python benchmarks/choosing.py CACHE [--seeds 2]
 
 Of each case of photographs of `benchmarks/free.py`, whose results are in CACHE, a rule chooses among the candidates of
-the last layer by the scores of held-out training classes. What that costs is the test score of the candidate that is best on the test
-classes (by MAP@R), minus that of the chosen one. The rules:
+the last layer by the scores of held-out training classes. What that costs is the test score of the candidate that is
+best on the test classes (by MAP@R), minus that of the chosen one. The rules:
 
 - labels as observed, by MAP@R or R@1 of all held-out classes: what `dml` does;
 - the same labels of a quarter of the held-out classes, or without the images that an audit suspects;
