@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +23,7 @@ SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
 AUDITED = 20.0  # seconds that features for a first audit may take
 FEW = 4  # images of a class, below which it is called small
+LONGEST_TEXT = 60  # characters of a text that stands for a vector
 
 
 def new(
@@ -159,6 +161,8 @@ def describe(survey: Survey) -> list[str]:
     if survey.given_rate is not None:
         lines.append(f"{survey.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = survey.index["path"].to_numpy()
+    if survey.vectors is not None:  # texts of any length
+        paths = [shorten(str(path), LONGEST_TEXT, placeholder="...") for path in paths]
     if survey.corrupt:
         reasons = [f"{paths[row]} ({reason})" for row, reason in survey.corrupt.items()]
         lines.append(f"{counted(len(survey.corrupt), 'image')} cannot be decoded: {_some(reasons)}")

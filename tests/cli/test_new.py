@@ -12,6 +12,7 @@ from PIL import Image
 
 from dml import models
 from dml.cli import collection, proposal
+from dml.cli.new import describe
 from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.survey import survey
@@ -202,3 +203,16 @@ def test_a_study_of_vectors_fits_them(dml, project, texts, words):
     source = sources.build("features", **dataset.settings)
     assert source.vectors(texts).shape == (300, 40)
     assert [record["path"] for record in source.images(texts)][6:8] == ["text 6", "text 0"]
+
+
+def test_a_copy_is_named_by_the_beginning_of_a_long_text(tmp_path):
+    vectors = list(np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32))
+    vectors[1] = vectors[0]
+    texts = [f"{row} " + "long text " * 50 for row in range(40)]
+    pd.DataFrame({"vector": vectors, "path": texts, "fine": np.arange(40) // 4}).to_parquet(tmp_path / "t.parquet")
+    place = str(tmp_path / "t.parquet")
+    lines = describe(survey(sources.build("features", vectors=place, table=place), tmp_path))
+    (line,) = [line for line in lines if "copy" in line]
+    assert "0 long text" in line
+    assert "1 long text" in line
+    assert len(line) < 250
