@@ -94,8 +94,8 @@ class Estimate:
             work,
             f"  time: about {duration_text(self.seconds + AROUND)}, {duration_text(AROUND)} of them for stages, "
             f"Ray and report ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
-            "  A cell is one method at one level of wrong labels. A trial trains it once: to try settings (tune), or with "
-            "the best ones, to test them on other classes (confirm).",
+            "  a cell is one method at one level of wrong labels; a trial trains it once, to try settings (tune) or to "
+            "test the best ones on other classes (confirm)",
             *([long] if self.seconds > LONG else []),
         ]
 
