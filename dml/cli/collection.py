@@ -307,17 +307,21 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
     named = set() if table is None else {*read_rows(table)[0], *columns}
     source, rows = None, read_vectors(place, (*LABELS, *columns.values()))
+    unlabelled: list[str] = []
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
         source.download(place, lambda line: None)
         classes = _labels(pd.DataFrame(source.images(place)))
     else:
         check_finite(place, rows)
+        if table is not None:
+            others = ", ".join(str(name) for name in read_rows(table)[0])
+            unlabelled = [f"No column of {table.name} is known as labels. --column fine=NAME names one of: {others}"]
         classes = np.full(len(rows), "")
     names = row_names(table, len(rows), columns.get("path"))
     vectors = np.array(rows, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
-    return Collection(place, names, classes, {VECTORS: vectors}, [], None, None, None, source)
+    return Collection(place, names, classes, {VECTORS: vectors}, unlabelled, None, None, None, source)
 
 
 def _duration(seconds: float) -> str:

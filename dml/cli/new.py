@@ -118,7 +118,7 @@ def new(
     lines = expected.lines()
     write_text(project.file(name), study_text(name, options, surveyed, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))
-    print(f"audit:   dml audit {name}\nnext:    dml run {name}")
+    print(f"audit:   dml audit {name}\nmodel:   dml refit {name} --free, which trains nothing\nnext:    dml run {name}")
 
 
 def first_audit(seen: Collection) -> tuple[str, str]:

@@ -90,7 +90,10 @@ def find_recommendation(
     """A study's recommendation, where its rate is from, and the results that it is made of."""
     check_name(project, study)
     if not any((folder / study).is_dir() for folder in (project.results, project.snapshots)):
-        raise ValueError(f"study {study!r} has no finished trials. Run it: dml run {study}")
+        raise ValueError(
+            f"study {study!r} has no finished trials. Run it: dml run {study}. "
+            f"A model of what is free needs none: dml refit {study} --free"
+        )
 
     from dml.config.for_use import makes_noise
     from dml.report import recommendation

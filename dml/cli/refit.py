@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dml.cli.project import Project, StudyName, find_project
-from dml.cli.recommend import Dataset, Noise, Rate, Score, find_recommendation
+from dml.cli.project import Project, StudyName, check_name, find_project
+from dml.cli.recommend import Dataset, Noise, Rate, Score, find_recommendation, load_results
 from dml.files import LONGEST_NAME, is_study_name
+
+if TYPE_CHECKING:
+    from dml.report.results import Results
 
 STAGES = ("resolve", "download", "pack")
 
@@ -29,7 +32,10 @@ def refit(
         Path | None, typer.Option("--labels", help="A label file (index, label) in place of the dataset's labels.")
     ] = None,
     free: Annotated[
-        bool, typer.Option("--free", help="The best method that trains nothing, such as whitening, in its place.")
+        bool,
+        typer.Option(
+            "--free", help="The best method that trains nothing, such as whitening, in its place. Needs no results."
+        ),
     ] = False,
     onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
 ) -> None:
@@ -52,26 +58,13 @@ def refit(
 
         check_extra()
     project = find_project()
-    best, source, results = find_recommendation(project, study, rate, dataset, noise, score)
-    from dml.report.recommendation import best_free, settings_of, trains
-
-    cell, settings, recipe = best.winner.cell, dict(best.settings), best.content()
-    if free:
-        cell = best_free(best, results).cell
-        settings = settings_of(results, cell)
-        recipe["methods"] = sorted(recipe["methods"], key=lambda rival: rival["cell"] != cell)
-    elif not trains(results, cell):
-        raise ValueError(
-            f"{best.winner.method}, the best of {study} {best.labels}, is the embedding before any step of training: "
-            f"there is nothing to train. What is free as a model: dml refit {study} --free"
-        )
-    method = results.methods[cell].label
-    print(f"{method}: the best of {study} {best.labels}{', without training' if free else ''}", flush=True)
+    recipe, results = _chosen(project, study, rate, dataset, noise, score, free)
+    cell = recipe["methods"][0]["cell"]
+    print(f"{results.methods[cell].label}: {recipe['chosen']}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions import Winner, train_champion
 
-    _pack(project, study, best.dataset)
-    recipe |= {"rate_source": source, "settings": settings}
-    winner = Winner(results.study, results.cells[cell], settings, best.rate, recipe, labels)
+    _pack(project, study, recipe["dataset"])
+    winner = Winner(results.study, results.cells[cell], recipe["settings"], recipe["rate"], recipe, labels)
     try:
         made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
     except KeyboardInterrupt:
@@ -86,8 +79,37 @@ def refit(
     uri = os.environ.get("MLFLOW_TRACKING_URI") or project.root / "mlflow.db"
     version, address = _register(project, study, name), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
-    images = results.study.dataset(best.dataset).passes_on is None
+    images = results.study.dataset(recipe["dataset"]).passes_on is None
     print(f"To use it: dml embed {address} {'IMAGES... -o vectors.npy' if images else 'VECTORS.npy -o embedded.npy'}")
+
+
+def _chosen(
+    project: Project,
+    study: str,
+    rate: float | None,
+    dataset: str | None,
+    noise: str | None,
+    score: str | None,
+    free: bool,
+) -> tuple[dict[str, Any], Results]:
+    """What to refit, first of the recommendation's methods, for the card; and the study's results."""
+    check_name(project, study)
+    from dml.report.recommendation import best_free, settings_of, trains, uncompared
+
+    if free and (results := load_results(project, study)).confirmed.empty:
+        return uncompared(results, dataset, noise), results
+    best, source, results = find_recommendation(project, study, rate, dataset, noise, score)
+    recipe, cell = best.content() | {"rate_source": source}, best.winner.cell
+    if free:
+        cell = best_free(best, results).cell
+        recipe["methods"] = sorted(recipe["methods"], key=lambda rival: rival["cell"] != cell)
+    elif not trains(results, cell):
+        raise ValueError(
+            f"{best.winner.method}, the best of {study} {best.labels}, is the embedding before any step of training: "
+            f"there is nothing to train. What is free as a model: dml refit {study} --free"
+        )
+    settings = settings_of(results, cell)
+    return recipe | {"settings": settings, "chosen": f"the best of {study} {best.labels}"}, results
 
 
 def _pack(project: Project, study: str, dataset: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from dml.config.for_use import explained, makes_noise
+from dml.config.for_use import dataset_for_use, explained, levels_for_use, makes_noise
 from dml.counting import counted
 from dml.losses import closed_form_of
 from dml.report.analysis import selection
@@ -155,7 +155,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
         for name, value in training.items()
         if name in ALWAYS or (value != defaults[name] and name != "search")
     }
-    searched = [parsed(text) or {} for text in results.confirmed_of(cell)["settings"]]
+    searched = [parsed(text) or {} for text in results.confirmed_of(cell)["settings"]] or [{}]
     trains = next((settings for settings in searched if settings.get(STOP_AT) != 0), searched[0])
     return {**chosen, **flat, **trained.grid_point, **trains}
 
@@ -272,6 +272,33 @@ def best_free(recommendation: Recommendation, results: Results) -> Rival:
     if not free:
         raise ValueError(say("no_free", study=recommendation.study))
     return max(free, key=lambda rival: rival.mean)
+
+
+def uncompared(results: Results, dataset: str | None, noise: str | None) -> dict[str, Any]:
+    """A study's first method that trains nothing, as a recommendation's content: without trials it has no score."""
+    study, cells = results.study, results.cells.values()
+    dataset = dataset_for_use((cell.dataset for cell in cells), dataset, study.name)
+    level = levels_for_use((cell.noise_level for cell in cells if cell.dataset == dataset), noise, study.name)[0]
+    names = results.rivals(dataset, *level)
+    free = [name for name in names if closed_form_of(results.cells[name].loss.name) is not None]
+    if not free:
+        raise ValueError(say("no_free", study=study.name))
+    return {
+        "study": study.name,
+        "dataset": dataset,
+        "noise": level.noise,
+        "level": level.rate,
+        "rate": None,
+        "rate_source": "",
+        "score": results.objective(dataset),
+        "methods": [
+            {"method": results.methods[free[0]].label, "cell": free[0], "mean": None, "low": None, "high": None}
+        ],
+        "settings": settings_of(results, free[0]),
+        "notes": [say("uncompared", study=study.name)],
+        "free": True,
+        "chosen": say("uncompared", study=study.name),
+    }
 
 
 def title(of: Recommendation) -> str:

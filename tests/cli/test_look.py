@@ -152,6 +152,16 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
 
 
+def test_columns_of_which_none_is_named_as_labels_are_listed(dml, vectors, tmp_path):
+    x, given, _ = vectors
+    pd.DataFrame({"vector": list(x), "package": given, "words": "w"}).to_parquet(tmp_path / "own.parquet", index=False)
+    for place, labels in (("own.parquet", []), ("v.npy", ["--labels", "own.csv"])):
+        pd.DataFrame({"package": given, "words": "w"}).to_csv(tmp_path / "own.csv", index=False)
+        done = dml("look", place, *labels)
+        assert all(text in done.out for text in ("package, words", "--column fine="))
+    assert "package, words" not in dml("look", place, *labels, "--column", "fine=package").out
+
+
 def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
     (tmp_path / "dml-look-v.html").write_text("<title>mine</title>")
     done = dml("look", "v.npy", "--labels", "t.csv")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from types import SimpleNamespace
 
 import mlflow
 import numpy as np
@@ -163,3 +164,31 @@ def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packe
     both = [load_file(folder_of(swept, name) / "model.safetensors") for name in (NAME, "whole")]
     for name, weight in both[0].items():
         np.testing.assert_array_equal(weight, both[1][name])
+
+
+def test_what_is_free_is_a_model_before_any_trial(dml, project, monkeypatch, untracked):
+    """Nothing is compared, so the card has no score; without --free the study must run first."""
+    study = project / "pipelines/studies/tiny.yaml"
+    text = "title: T\ndatasets: [{name: cars196}]\nlosses: [softmax, whitening]\nseeds: [0]\n"
+    text += "noise: [{name: uniform, rates: [0.2, 0.0]}]\nrecipe: partial\n"
+    section = "training: {backbone: efficientnet_lite0, train_from: blocks.5.0}\n"
+    study.write_text(text + section)
+    winners = []
+
+    def found(winner, *others):
+        winners.append(winner)
+        return SimpleNamespace(folder=project)
+
+    monkeypatch.setattr("dml.sweep.champions.train_champion", found)
+    monkeypatch.setattr("dml.cli.refit._pack", lambda *given: None)
+    done = dml("refit", NAME)
+    assert (done.code, "dml refit tiny --free" in done.err, winners) == (1, True, [])
+    done = dml("refit", NAME, "--free")
+    assert done.code == 0, done.err
+    (winner,) = winners
+    assert (winner.cell.loss.name, winner.cell.rate, winner.rate) == ("whitening", 0.0, None)
+    assert [winner.recipe["methods"][0][name] for name in ("cell", "mean")] == [winner.cell.name, None]
+    assert winner.recipe["settings"] == winner.settings
+    study.write_text(study.read_text().replace(", whitening", ""))
+    done = dml("refit", NAME, "--free")
+    assert (done.code, "whitening" in done.err) == (1, True)

@@ -25,7 +25,8 @@ def dataset_of(results: Results, name: str | None) -> str:
     if results.confirmed.empty:
         study = results.study.name
         raise ValueError(
-            f"study {study!r} has no finished trials. {results.problem} Run it: dml run {study}".replace("  ", " ")
+            f"study {study!r} has no finished trials. {results.problem} Run it: dml run {study}. A model of what is "
+            f"free needs none: dml refit {study} --free".replace("  ", " ")
         )
     datasets = (results.cells[name].dataset for name in results.confirmed["cell"])
     return dataset_for_use(datasets, name, results.study.name)
