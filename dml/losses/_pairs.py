@@ -178,7 +178,7 @@ class PairLoss(Shown, nn.Module):
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
     ) -> Tensor:
-        """`forward`. With references (M, D), (M,), which positives and negatives index, as pytorch-metric-learning has it:
+        """`forward`. With references (M, D), (M,), which tuples index as in pytorch-metric-learning (not the anchors):
         the value of the batch and the references in one.
         """
         if ref_emb is not None and ref_labels is not None:
