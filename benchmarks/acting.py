@@ -9,8 +9,7 @@ looks knows the true class, and leaves an image out that is of none of the train
 drawn at random is the control. Gains are over labels as given; intervals (95%) are a bootstrap over test classes and
 seeds of wrong labels, or over test classes alone where people gave the labels.
 
-`--tables FOLDER` writes the tables of the study `regime-cars-unsuspected` there instead: Cars with the wrong labels of
-seed 0, without the suspects.
+`--tables FOLDER` writes the files of the studies `regime-cars-unsuspected` and `regime-cars-acted` there instead.
 """
 
 from __future__ import annotations
@@ -69,30 +68,42 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
     return evaluation.per_class(result.per_query)[["queries", *steps.METRICS]].to_numpy() * [1, 100, 100]
 
 
-def write_tables(folder: Path, cache: Path, data: Path) -> None:
-    """`cars-uniform.csv`, `cars-similarity.csv`: path, fine, given, split of the images that are not suspected."""
+def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) -> None:
+    """Cars with the wrong labels of seed 0, for the studies that train after each way to act.
+
+    `cars-uniform.csv`: path, fine, given, split of the images that are not suspected. `cars-as-given.csv` and the like:
+    index, label after each way, with wrong labels of similar classes and an audit of MobileNet's features, -1 for
+    images left out.
+    """
     images, layers = steps.features("cars", steps.LITE, 224, cache, data)
     listed = pd.read_csv(data / "cars" / "table.csv").set_index("path")
     index = open_packed(cache / "cars-224").index.iloc[images.rows]
     names = listed.loc[index["path"], "fine"].to_numpy()
-    name_of = dict(zip(images.fine, names, strict=True))
     folder.mkdir(parents=True, exist_ok=True)
-    for noise, rate in steps.NOISES[:2]:
-        observed = steps.labels_of(images, layers, noise, rate, 0)
-        train = np.flatnonzero(observed >= 0)
-        vectors = free.unit(layers[steps.LAST][train, 0])
-        kept = {arm: labels for arm, labels, _ in arms(vectors, observed[train], images.fine[train], 0)}
-        observed[train] = kept["without suspects"]
-        table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
-        table["given"] = [name_of.get(label, name) for label, name in zip(observed, names, strict=True)]
-        table["split"] = listed.loc[index["path"], "split"].to_numpy()
-        table[(observed >= 0) | images.tests].to_csv(folder / f"cars-{noise}.csv", index=False)
+    observed = steps.labels_of(images, layers, *steps.WRONG, 0)
+    train = np.flatnonzero(observed >= 0)
+    ways = arms(free.unit(layers[steps.LAST][train, 0]), observed[train], images.fine[train], 0)
+    observed[train] = next(labels for arm, labels, _ in ways if arm == "without suspects")
+    table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
+    name_of = dict(zip(images.fine, names, strict=True))
+    table["given"] = [name_of.get(label, name) for label, name in zip(observed, names, strict=True)]
+    table["split"] = listed.loc[index["path"], "split"].to_numpy()
+    table[(observed >= 0) | images.tests].to_csv(folder / "cars-uniform.csv", index=False)
+
+    given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
+    small = steps.features("cars", steps.SMALL, 224, cache, data, weights)[1][steps.LAST][train, 0]
+    for arm, labels, looked in arms(free.unit(small), given, images.fine[train], 0):
+        wrong = (labels != images.fine[train])[labels >= 0].mean()
+        print(f"{arm}: {wrong:.1%} of {(labels >= 0).sum()} labels are wrong, {looked} images looked at")
+        rows = pd.DataFrame({"index": images.rows[train], "label": labels})
+        rows.to_csv(folder / f"cars-{arm.replace(' ', '-')}.csv", index=False)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--data", type=Path, required=True, help="the folder with cars, flowers, cifar100n")
+    parser.add_argument("--weights", type=Path, help="the folder with the weights of MobileNet v1, for `--tables`")
     parser.add_argument("--seeds", type=int, default=3, help="of wrong labels")
     parser.add_argument(
         "--tables", type=Path, help="write tables for a study into this folder, and compute nothing else"
@@ -100,7 +111,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.tables:
-        write_tables(args.tables, args.cache, args.data)
+        write_tables(args.tables, args.cache, args.data, args.weights)
         return
     print("| data | labels | wrong | images | looked at | R@1 / MAP@R | gain in R@1 | gain in MAP@R |\n|" + "---|" * 8)
     for name, pixels, noises in CASES:

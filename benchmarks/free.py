@@ -59,6 +59,7 @@ PLAN: tuple[tuple[str, str, int, tuple[tuple[str, float | None], ...]], ...] = (
     *((name, LITE, 224, (CLEAN, *NOISES)) for name in PHOTOGRAPHS),
     *((name, LITE, pixels, (CLEAN,)) for name in PHOTOGRAPHS for pixels in (128, 160)),
     ("cifar100", LITE, 96, (CLEAN, HUMAN, *NOISES)),
+    ("cifar100", SMALL, 96, (CLEAN, HUMAN)),
     *((name, SMALL, 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, f"{LITE}+{SMALL}", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
     *((name, "mobilenet_v2", 224, (CLEAN, WRONG)) for name in PHOTOGRAPHS),
