@@ -107,6 +107,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
+    from dml.sweep.inputs.checking import check_own_files
     from dml.sweep.plan.space import tuning_trials
     from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 
@@ -118,4 +119,5 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     else:
         packed = read_json(root / "pack.json") or {}
         check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
+        check_own_files(study, file)
     return estimate(study, root, project.store, project.results, snapshot_outcomes(project.snapshots), seconds)

@@ -200,8 +200,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
         if other or best_words(best) != "as they are":
             better = f" in {chosen:.0%}" if round(chosen, 2) > round(plain, 2) else f" no more ({chosen:.0%})"
             text += f", {other}{best_words(best)}{better}"
+            plain = chosen  # said last
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
-        if f"{without:.0%}" != f"{chosen:.0%}" and without > chosen:
+        if f"{without:.0%}" != f"{plain:.0%}" and without > plain:
             text += f" and in {without:.0%} without those whose labels look wrong"
     if audit is not None and audit.rate.warning:
         text += "; how many of your labels are wrong cannot be told by them"
