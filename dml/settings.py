@@ -1,9 +1,41 @@
-"""Checks of a part's settings: each raises a ValueError that names the setting, what was expected, and what came."""
+"""A part's settings: shown, and checked with a ValueError that names the setting, what was expected, and what came."""
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
+from typing import Any
+
+
+class Shown:
+    """Shows the settings that a part was built with: `Triplet(margin=0.3, distance='euclidean')`."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in vars(cls):
+            cls.__init__ = _noting(cls.__init__)  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        settings = vars(self).get("_given", {})
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
+
+
+def _noting(init: Callable[..., None]) -> Callable[..., None]:
+    signature = inspect.signature(init)
+
+    @wraps(init)
+    def noting(self: object, *args: Any, **settings: Any) -> None:
+        outermost = vars(self).setdefault("_given", settings) is settings  # bases are built inside
+        init(self, *args, **settings)
+        if outermost:
+            bound = signature.bind(self, *args, **settings)
+            bound.apply_defaults()
+            vars(self)["_given"] = dict(list(bound.arguments.items())[1:])
+
+    return noting
 
 
 def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:

@@ -23,7 +23,6 @@ MARKED = r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.{}\b"  # a file as a whole
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
-os.environ.update(RAY_worker_niceness="0")  # at the usual 15 a trial waits for all else that the machine does
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

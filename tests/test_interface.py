@@ -88,3 +88,20 @@ def test_the_type_stubs_are_up_to_date(package):
     path = Path(importlib.import_module(package).__path__[0]) / "__init__.pyi"
     assert path.is_file(), "run `make stubs`"
     assert path.read_text(encoding="utf-8") == discovery.stub(package), "run `make stubs`"
+
+
+SHOWN = ("dml.losses", "dml.filters", "dml.noise", "dml.miners.positives", "dml.miners.negatives")
+
+
+@pytest.mark.parametrize(("package", "name"), [(each, name) for each in SHOWN for name in discovery.names(each)])
+def test_a_part_shows_the_settings_that_it_was_built_with(package, name):
+    part, needed = discovery.find(package, name), {"num_classes": 3, "embedding_size": 4, "rate": 0.25, "path": "x.csv"}
+    settings = {key: needed[key] for key in discovery.settings_of(part) if key in needed}
+    shown = repr(part(**settings))
+    assert all(f"{key}={settings.get(key, '')}".replace("=x", "='x") in shown for key in discovery.settings_of(part))
+    assert repr(eval(shown, {part.__name__: part})) == shown
+
+
+def test_a_miner_shows_both_policies_and_its_own_settings():
+    mine = dml.miners.build(positives="easy", negatives="semihard_random", margin=0.3, padded=True)
+    assert all(text in repr(mine) for text in ("Easy()", "SemihardRandom(margin=0.3,", "padded=True"))

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dml.config import Study
     from dml.sweep.cost import Estimate
 
-TPE = "(tpe: each follows the results of those before)"
 SECONDS = 1.0  # for timing the studies of one command, together
 
 
@@ -64,7 +63,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
             study = load_study(file)
-            lines = [*estimate.lines(), f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"]
+            lines = [*estimate.lines(), f"  tuning: {budget_text(study)}"]
             if (one := one_search(study)) and len(study.blocks) > 1:
                 lines.append(f"  intervals: of {one}")
             lines += [f"  note: {text}" for text in explained(study)]
@@ -108,6 +107,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.files import read_json
     from dml.sweep.cost import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
+    from dml.sweep.inputs.checking import check_own_files
     from dml.sweep.plan.space import tuning_trials
     from dml.sweep.store.init_from import InitFromFinder, snapshot_outcomes
 
@@ -119,4 +119,5 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     else:
         packed = read_json(root / "pack.json") or {}
         check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
+        check_own_files(study, file)
     return estimate(study, root, project.store, project.results, snapshot_outcomes(project.snapshots), seconds)

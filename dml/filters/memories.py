@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.settings import check_above, check_count, check_within
+from dml.settings import Shown, check_above, check_count, check_within
 from dml.tensors import Ring, checked_labels, directions, may_look
 
 
@@ -37,7 +37,7 @@ def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, c
     return codes
 
 
-class None_(nn.Module):
+class None_(Shown, nn.Module):
     """Keeps every sample."""
 
     version: ClassVar[int] = 1
@@ -86,7 +86,7 @@ class ClassMemory(Ring):
         return torch.where(counts > 0, self.sums[classes] / counts.clamp_min(1), 0.0)
 
 
-class Selection(nn.Module):
+class Selection(Shown, nn.Module):
     """Keeps the samples that are most probably clean, by what `fit` says of the memory of each class.
 
     Parameters
@@ -284,7 +284,7 @@ class PrismVmf(Selection):
 FADING = 0.9
 
 
-class SubCenters(nn.Module):
+class SubCenters(Shown, nn.Module):
     """Sub-centres' dropping: samples far from their class's dominant centre are left out.
 
         kept: the angle between the embedding and centre k* of its class is at most `angle`

@@ -92,6 +92,21 @@ def pair_masks(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor
     return positives, negatives
 
 
+def among_references(labels: Tensor, ref_labels: Tensor, tuples: Form) -> Form:
+    """Tuples of anchors (N,) with references (M,) as tuples of both in one; without tuples, all pairs of the two."""
+    n = len(labels)
+    if tuples is None:
+        same = labels[:, None] == ref_labels
+        (a, p), (b, q) = same.nonzero(as_tuple=True), (~same).nonzero(as_tuple=True)
+        tuples = a, p, b, q
+    if len(tuples) == 3:
+        return Tuples(*(rows + n * (rows >= 0) * (column > 0) for column, rows in enumerate(tuples)))
+    if len(tuples) != 4:
+        raise ValueError(f"tuples: expected 3 or 4 lists of rows with references, got {len(tuples)} items")
+    a, p, b, q = tuples
+    return a, p + n, b, q + n
+
+
 def divisor(reduction: str, total: Tensor, active: Tensor) -> Tensor:
     """What the sum over the tuples is divided by, at least 1. `total`, `active`: 0-d counts of tuples."""
     if reduction == "sum":

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, divisor, full_precision, pair_masks, pair_weights
+from dml.losses._forms import Form, among_references, divisor, full_precision, pair_masks, pair_weights
 from dml.losses._geometry import Geometry, dot
-from dml.settings import check_count
+from dml.settings import Shown, check_count
 from dml.tensors import Ring
 
 
@@ -154,7 +154,7 @@ class Memory(nn.Module):
             ring.load_state_dict(held)
 
 
-class PairLoss(nn.Module):
+class PairLoss(Shown, nn.Module):
     """The base of losses that compare each anchor with others, by a matrix of similarities or distances."""
 
     uses_tuples: bool = True
@@ -169,6 +169,24 @@ class PairLoss(nn.Module):
         self.memory = None if memory is None else Memory(**memory)
         self.left_out = left_out if memory is None else "removed"
         self.stats: dict[str, Tensor] = {}
+
+    def __call__(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        tuples: Form = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> Tensor:
+        """`forward`. With references (M, D), (M,), which tuples index as in pytorch-metric-learning (not the anchors):
+        the value of the batch and the references in one.
+        """
+        if ref_emb is not None and ref_labels is not None:
+            if not self.uses_tuples or self.memory is not None:
+                raise ValueError(f"{self}: references need a loss that takes tuples and has no memory of its own")
+            tuples = among_references(labels, ref_labels, tuples)
+            embeddings, labels = torch.cat((embeddings, ref_emb)), torch.cat((labels, ref_labels.to(labels)))
+        return super().__call__(embeddings, labels, tuples)  # type: ignore[no-any-return]
 
     def compare(
         self,

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
+from dml.settings import Shown
 from dml.types import Space
 
 
-class _Untrained(nn.Module):
+class _Untrained(Shown, nn.Module):
     """Asks a trial for a head in closed form: it is fitted to the features of the training images once, and nothing is
     trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
     `dml.training.closed_form` has the equations; its shrinkage is chosen on held-out training classes.

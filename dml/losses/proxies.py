@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, check_classes, check_size, checked_labels, prepared, products, safe_root, unit
-from dml.settings import check_above, check_at_least, check_within
+from dml.settings import Shown, check_above, check_at_least, check_within
 from dml.types import LogUniform, Space, Uniform
 
 
-class ProxyLoss(nn.Module):
+class ProxyLoss(Shown, nn.Module):
     """The base of losses that compare samples with learned centres of classes, `proxies` (C, D) or (C, centers, D).
 
     Parameters

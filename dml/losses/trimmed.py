@@ -24,10 +24,11 @@ from dml import discovery
 from dml.losses import build_for
 from dml.losses._forms import Form, checked_labels, unless_finite
 from dml.protocols import PerTupleLoss
+from dml.settings import Shown
 from dml.types import Space, Uniform
 
 
-class Trimmed(nn.Module):
+class Trimmed(Shown, nn.Module):
     """The mean of the lowest losses of another loss.
 
     Parameters

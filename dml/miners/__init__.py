@@ -24,11 +24,12 @@ from dml.miners._batch import MinerBatch
 from dml.miners._distances import PairDistances
 from dml.miners.mine import PolicyMiner
 from dml.protocols import Miner
+from dml.settings import Shown
 from dml.tensors import checked_labels, checked_rows
 from dml.types import Tuples
 
 
-class ForeignMiner:
+class ForeignMiner(Shown):
     """Calls `miner(embeddings, labels)` on detached float32 embeddings. Torch's global random state does not change.
 
     Parameters

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, UniformNumbers
 from dml.protocols import NegativePolicy, PositivePolicy
-from dml.settings import check_at_least, check_choice
+from dml.settings import Shown, check_at_least, check_choice
 from dml.tensors import check_mask, checked_labels
 from dml.types import Pairs, Tuples
 
 DISTANCES = ("euclidean", "squared")
 
 
-class PolicyMiner:
+class PolicyMiner(Shown):
     """Chooses tuples in a batch: `mine(embeddings, labels, generator=g)`.
 
     Parameters

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from dml.miners import build
-from dml.settings import check_choice
+from dml.settings import Shown, check_choice
 from dml.tensors import checked_labels
 from dml.types import Tuples
 
 RIGHT = ("neither", "positives", "negatives")
 
 
-class OraclePairs:
+class OraclePairs(Shown):
     """Chooses triples as the miner of two policies does, by the given labels, and keeps those that are right.
 
     `right`: keep triples whose positive has the anchor's true label (`positives`), whose negative has another one

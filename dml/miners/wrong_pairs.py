@@ -14,13 +14,13 @@ from torch import Tensor
 
 from dml.miners import build
 from dml.miners._batch import UniformNumbers, one_of
-from dml.settings import check_choice, check_within
+from dml.settings import Shown, check_choice, check_within
 from dml.types import Tuples
 
 WRONG = ("positives", "negatives")
 
 
-class WrongPairs:
+class WrongPairs(Shown):
     """Chooses triples as the miner of two policies does, then replaces the positive or the negative of some.
 
     Parameters

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dml import seeding
+from dml.settings import Shown
 from dml.tables import host_array
 from dml.types import NoisyLabels
 
 
-class Rated:
+class Rated(Shown):
     """The base of noise models: a rate, labels that flip, and nothing needed beside labels and a seed.
 
     Raises ValueError unless the rate is a number with 0 <= rate < 1.

@@ -140,21 +140,21 @@ def _sources_text(results: Results, gain: Gain, ordered: Gain | None) -> str:
 
 
 def _baseline_text(results: Results, gain: Gain) -> str:
-    """What the gain is over: `whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`."""
+    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, all that seeds chose."""
     side = results.study.dataset(gain.dataset).side
-    start, projection, mirror = _parts(gain.untrained)
     pixels = f"{side}-pixel " if side else ""
-    view = f"both {pixels}views" if mirror else f"one {pixels}view"
-    seen = start if start in (PIXELS, VECTORS) else view
-    return f"{PROJECTED[projection]}{_to(gain.untrained)} of {seen}" if projection else seen
+    each = []
+    for start, projection, mirror in _parts(gain.untrained):
+        seen = start if start in (PIXELS, VECTORS) else f"both {pixels}views" if mirror else f"one {pixels}view"
+        each.append(f"{PROJECTED[projection]}{_to(gain.untrained)} of {seen}" if projection else seen)
+    return " or ".join(each)
 
 
-def _parts(baseline: Baseline) -> tuple[str, str, bool]:
-    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too."""
+def _parts(baseline: Baseline) -> list[tuple[str, str, bool]]:
+    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too: all that seeds chose."""
     start, _, projected = baseline.label.partition(", ")
-    first = projected.partition(" or ")[0]
-    projection = first.removesuffix(", both views")
-    return start, projection.rpartition(" ")[2], projection != first
+    each = [(one, one.removesuffix(", both views")) for one in projected.split(" or ")]
+    return [(start, projection.rpartition(" ")[2], projection != one) for one, projection in each]
 
 
 def _trained(method: Method) -> str:
@@ -168,7 +168,7 @@ def _trained(method: Method) -> str:
 
 def _without_training(baseline: Baseline) -> str:
     """`whiten`, `LDA to 64 dimensions`, `pixels as they are`."""
-    start, projection, _ = _parts(baseline)
+    start, projection, _ = _parts(baseline)[0]
     return PROJECTIONS[projection] + _to(baseline) if projection else f"{start} as they are"
 
 

@@ -37,7 +37,7 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import LiveTable, summarize, trials_frame
-from dml.sweep.retention import MODEL, best_model, delete_dropped
+from dml.sweep.retention import MODEL, best_model, delete_dropped, has_model
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
@@ -76,8 +76,9 @@ def tidy(plan: Plan, results: Path, studies: Path | None) -> None:
         print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
         return
     if count:
-        seeds = f"{counted(count, 'model')} deleted, of other seeds than the best of each cell"
-        print(f"{name}: {seeds} ({size / 1e6:,.1f} MB)", flush=True)
+        kept = sum(has_model(store, key) for key in {job.key for job, _ in plan.ended() if job.phase == "confirm"})
+        others = f"deleted {count} others ({size / 1e6:,.1f} MB)"
+        print(f"{name}: kept {counted(kept, 'model')}, the best; {others}", flush=True)
 
 
 def warnings(plan: Plan) -> Iterator[str]:

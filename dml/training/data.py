@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from dml.data import splits
 from dml.data.packing import Packed, open_packed
 from dml.seeding import numpy_generator
 from dml.types import VALIDATION, TrialSpec
+
+if TYPE_CHECKING:
+    from dml.config import DatasetSection, Study
 
 MOST = 10_000  # images
 WHOLE = 100  # images; a smaller class is never thinned
@@ -128,6 +131,21 @@ def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
             f"{' or '.join(EVALUATION_ROLES[empty][1])}. Roles of its images: {roles}. Choices: {choices}, as in "
             f"evaluation: {{sets: [{full[0]}]}}"
         )
+
+
+def check_labels(study: Study, dataset: DatasetSection, index: pd.DataFrame, table: pd.DataFrame) -> None:
+    """That the images have the labels and the sets that the study names."""
+    used = index[(table["final"] != "unused").to_numpy()]
+    for level in (dataset.train_on, *dataset.evaluate_on):
+        lacking = not {"given_fine", "verified"} & set(used) if level == "given" else (used[level] < 0).any()
+        if lacking:
+            raise ValueError(f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack")
+    if "verified" in used and dataset.evaluate_on != ["given"]:
+        raise ValueError(
+            f"dataset {dataset.label!r}: its labels are only as given, none is verified: expected "
+            "`evaluate_on: [given]`, so that scores are marked as measured against given labels"
+        )
+    check_sets(table, study.evaluation.sets, dataset.label)
 
 
 def check_pairs(split: pd.DataFrame, labels: np.ndarray, name: str, dataset: str) -> None:

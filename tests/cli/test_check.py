@@ -42,6 +42,30 @@ def test_a_trial_that_this_machine_cannot_run_has_a_cost_and_is_an_error(dml, pr
     assert dml("check", "tiny").code == 0
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("training: {batch: {classes: 4}, embedding_size: 64}", "embedding_size of at most 5"),
+        ("evaluation: {sets: [test, seen], metrics: [recall@1]}", "names 'seen'"),
+        ("noise: [{name: asymmetric, rates: [0.2], settings: {pairs: [[100, 101]]}}]", "no confusion between classes"),
+        ("noise: [{name: given}]", "no labels as given"),
+        ("class_splits: {folds: 30}", "Expected at most 5"),
+        ("class_splits: {folds: 5}", ""),
+    ],
+)
+def test_what_the_stages_would_refuse_of_ones_own_files_is_refused_before(dml, project, more, said):
+    (project / "labels.csv").write_text("fine\n" + "\n".join(f"k{row // 4}" for row in range(40)))
+    np.save(project / "x.npy", np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32))
+    (project / "pipelines/studies/tiny.yaml").write_text(
+        "title: x\ndatasets:\n- {name: features, settings: {vectors: x.npy, table: labels.csv}}\nlosses: [whitening]\n"
+        f"seeds: [0]\nsearch: {{sampler: fixed, objective: recall@1}}\n{more}\n"
+        + "training: {batch: {classes: 4}, embedding_size: 4}\n"
+        * ("training" not in more)
+    )
+    done = dml("check", "tiny")
+    assert (done.code, said in done.err) == (1 if said else 0, True), done.err
+
+
 @pytest.mark.parametrize(("classes", "said"), [(6, "trains on 5"), (3, ""), (4, "trains on 3")])
 def test_a_batch_of_more_classes_than_ones_own_files_have_is_refused_before_they_are_packed(
     dml, project, classes, said

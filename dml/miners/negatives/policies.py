@@ -9,10 +9,10 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, nearest_above, one_between, rank
 from dml.protocols import Draw
-from dml.settings import check_above, check_number
+from dml.settings import Shown, check_above, check_number
 
 
-class All:
+class All(Shown):
     """Every sample of another class. With `all` positives this gives every valid triple of the batch."""
 
     version: ClassVar[int] = 1
@@ -22,7 +22,7 @@ class All:
         return ~batch.same
 
 
-class Random:
+class Random(Shown):
     """One sample of another class for each positive, all with the same probability."""
 
     version: ClassVar[int] = 1
@@ -35,7 +35,7 @@ class Random:
         return chosen.masked_fill(batch.available[:, None] == 0, -1)
 
 
-class Hard:
+class Hard(Shown):
     """The hard negative: n = argmin of d(a, n), the sample of another class that is nearest to the anchor.
 
     Hermans, Beyer and Leibe, "In defense of the triplet loss for person re-identification", 2017, equation 5. Among
@@ -50,7 +50,7 @@ class Hard:
         return nearest.masked_fill(batch.available == 0, -1)[:, None].expand_as(positives)
 
 
-class SemihardFixed:
+class SemihardFixed(Shown):
     """Fixed semi-hard: the nearest negative beyond the positive, n = argmin {d(a, n) : d(a, n) > d(a, p)}.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", equation 29. A positive
@@ -64,7 +64,7 @@ class SemihardFixed:
         return nearest_above(batch.far, batch.at(batch.distance, positives, torch.inf))
 
 
-class SemihardRandom:
+class SemihardRandom(Shown):
     """Random semi-hard: a random negative with a positive triplet loss, d(a, p) - d(a, n) + margin > 0.
 
     Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", equation 28. A positive
@@ -94,7 +94,7 @@ class SemihardRandom:
 NEGLIGIBLE = -80.0  # a log weight that changes no sum and does not underflow in exp, which would be slow on a CPU
 
 
-class DistanceWeighted:
+class DistanceWeighted(Shown):
     """Distance-weighted sampling: P(n | a) proportional to 1 / q(d), where d is the distance between unit vectors and
 
         log q(d) = (D - 2) log d + (D - 3) / 2 log(1 - d^2 / 4)
@@ -145,7 +145,7 @@ class DistanceWeighted:
         return chosen.masked_fill(batch.available[:, None] == 0, -1)
 
 
-class MultiSimilarity:
+class MultiSimilarity(Shown):
     """The negatives of multi-similarity mining: {n : s(a, n) > min over p of s(a, p) - epsilon}.
 
     s is the inner product (the cosine if the miner normalises), and p is one of the positives chosen for the anchor.

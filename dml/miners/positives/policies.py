@@ -9,10 +9,10 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, one_of
 from dml.protocols import Draw
-from dml.settings import check_number
+from dml.settings import Shown, check_number
 
 
-class All:
+class All(Shown):
     """Every other sample of the anchor's class.
 
     With a policy that chooses one negative this is the 1-1 scheme of Le and Odobez, "Theoretical guarantees of deep
@@ -28,7 +28,7 @@ class All:
         return batch.mates
 
 
-class Random:
+class Random(Shown):
     """One other sample of the anchor's class, all with the same probability."""
 
     version: ClassVar[int] = 1
@@ -39,7 +39,7 @@ class Random:
         return batch.at(batch.mates, place, -1)
 
 
-class Easy:
+class Easy(Shown):
     """Easy positive sampling: p = argmin over t in C_a of d(a, t), the anchor's nearest class mate.
 
     Levi, Xiao, Wang and Darrell, "Rethinking preventing class-collapsing in metric learning with margin-based
@@ -54,7 +54,7 @@ class Easy:
         return batch.mates.gather(1, place)
 
 
-class Hard:
+class Hard(Shown):
     """The hard positive: p = argmax over t in C_a of d(a, t), the anchor's farthest class mate.
 
     Hermans, Beyer and Leibe, "In defense of the triplet loss for person re-identification", 2017, equation 5
@@ -69,7 +69,7 @@ class Hard:
         return batch.mates.gather(1, place)
 
 
-class Semihard:
+class Semihard(Shown):
     """A random positive that is farther than the anchor's nearest negative, or any positive if none is farther.
 
     p ~ uniform {t in C_a : d(a, t) > min over n of d(a, n)}, or uniform C_a if that set is empty. These are the
@@ -87,7 +87,7 @@ class Semihard:
         return batch.at(batch.mates, one_of(admissible, draw(nearest.shape)), -1)
 
 
-class MultiSimilarity:
+class MultiSimilarity(Shown):
     """The positives of multi-similarity mining: {t in C_a : s(a, t) < max over n of s(a, n) + epsilon}.
 
     s is the inner product (the cosine if the miner normalises). Wang et al., "Multi-similarity loss with general

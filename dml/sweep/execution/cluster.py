@@ -20,6 +20,7 @@ QUIET = {
     "RAY_DEDUP_LOGS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # hide GPUs from trials that request none, without a warning
     "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_worker_niceness": "0",  # at Ray's 15 a trial waits for all else that the machine does
     "RAY_TRAIN_V2_ENABLED": "1",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # no CSV, JSON and TensorBoard files per trial
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # `run` handles Ctrl-C

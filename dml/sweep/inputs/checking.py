@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from dml import losses, models
-from dml.config import ConfigError, Study, check_files, location, place_of
+from dml import discovery, losses, models, noise
+from dml.config import ConfigError, DatasetSection, Study, check_files, location, place_of
 from dml.data import DataError, sources, splits
 from dml.data.packing import of_vectors
+from dml.data.packing.listing import OPTIONAL, fields_of
 from dml.files import read_json
+from dml.protocols import Source, VectorSource
 from dml.sweep.inputs.vectors import stored_trainings
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.sweep.plan.specs import FindInitFrom
 from dml.training import closed_form
 from dml.training.build import build_model, build_sampler
-from dml.training.data import check_pairs, check_sets, open_data, open_packed_of, seeds_by_split, split_of
+from dml.training.data import check_labels, check_pairs, check_sets, open_data, open_packed_of, seeds_by_split, split_of
 from dml.training.frozen.opening import find_features, open_trial
 from dml.training.frozen.recipe import of_whole_backbone, stored_shape
 from dml.types import TUNING_SEED, Cell, Choice, ScoreKey, TrainingSpec
@@ -39,6 +42,44 @@ def check(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) ->
     checked: set[tuple[Any, ...]] = set()
     for cell in study.cells():
         _check_cell(study, cell, root, file, find_init_from, checked)
+
+
+def check_own_files(study: Study, file: Path) -> None:
+    """Reject what a person's files say before they are packed: labels, sets, class splits, noise, sizes of vectors."""
+    for number, dataset in enumerate(study.datasets):
+        source = sources.build(dataset.name, **dataset.settings)
+        try:
+            records = [] if source.counts else list(source.images(Path()))  # those of known datasets are known
+            index = pd.DataFrame(map(fields_of, records)).assign(index=range(len(records)))
+            for name, default in OPTIONAL.items():
+                values = [record.get(name, default) for record in records]
+                index = index.assign(**{name: values}) if set(values) != {default} else index
+            splits.by_seed(index, source)
+        except (DataError, ValueError, OSError, LookupError):  # not downloaded yet, or as the data stages say it
+            continue
+        try:
+            _check_records(study, dataset, source, index)
+        except ValueError as error:
+            raise ConfigError(f"{place_of(file, 'datasets', number)}: {error}") from None
+        width = source.vectors(Path()).shape[1] if isinstance(source, VectorSource) else 0
+        for cell in study.cells() if width else ():
+            for kind in _closed_forms(study, cell, study.training_of(cell).spec()).values():
+                size = study.training_of(cell).embedding_size
+                _check_size(study, cell, file, kind, size, width)
+
+
+def _check_records(study: Study, dataset: DatasetSection, source: Source, index: pd.DataFrame) -> None:
+    several = study.splits > 1
+    tables = splits.make_several(index, source, study.splits, study.folds) if several else []
+    if any(model.by_given for model in study.noise) and "given_fine" not in index:
+        raise ValueError(f"dataset {dataset.label!r} has no labels as given beside verified ones, which noise needs")
+    models = [model for model in study.noise if discovery.find("dml.noise", model.name).context in ((), ("phase",))]  # type: ignore[attr-defined]
+    drawn = [(model.label, rate, model.settings) for model in models for rate in model.rates]
+    for table in tables or splits.by_seed(index, source).values():
+        check_labels(study, dataset, index, table)
+        rows = table.loc[table["final"] == "train", "index"].to_numpy()
+        if drawn:
+            noise.table(rows, index[dataset.train_on].to_numpy()[rows], drawn, study.seeds[:1], "confirm")
 
 
 def _check_sets(study: Study, root: Path) -> None:
@@ -96,12 +137,16 @@ def _check_cell(
             with _located(study, cell, file, name):
                 closed_form.check_classes(kind, data.observed)
             features = build_model(spec, open_trial(spec, root), resumes=True).backbone.features
-            if size > features:
-                with _located(study, cell, file, "training.embedding_size"):
-                    raise ValueError(
-                        f"{kind}: expected embedding_size of at most {features}, the number of features of backbone "
-                        f"{spec.training.backbone!r}, got {size}"
-                    )
+            _check_size(study, cell, file, kind, size, features)
+
+
+def _check_size(study: Study, cell: Cell, file: Path, kind: str, size: int, features: int) -> None:
+    if size > features:
+        with _located(study, cell, file, "training.embedding_size"):
+            raise ValueError(
+                f"{kind}: expected embedding_size of at most {features}, the number of features of backbone "
+                f"{study.training_of(cell).backbone!r}, got {size}"
+            )
 
 
 def _closed_forms(study: Study, cell: Cell, training: TrainingSpec) -> dict[str, str]:

@@ -7,6 +7,7 @@ import platform
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -36,8 +37,9 @@ class SweepProgress:
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0}
         self._reused = self._resumed = 0
-        self._ended = dict.fromkeys(PHASES, 0)
-        self._seconds: dict[str, list[float]] = {phase: [] for phase in PHASES}  # of trials that ran now
+        self._ended: Counter[tuple[int, str]] = Counter()  # trials by their cell and phase
+        self._seconds: dict[tuple[int, str], list[float]] = {}  # of those that ran now
+        self._begun: dict[str, float] = {}  # when trials were first seen to run
         self._best: tuple[str, float] | None = None  # the best cell so far by validation score, of the first split
         self._compared: set[int] = set()  # positions of cells whose scores compare: those of the first group
         self._started = time.monotonic()
@@ -55,9 +57,9 @@ class SweepProgress:
         """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
-        if _trains(job.cell):  # a closed form takes no time, and would say so of those that train
-            self._ended[job.phase] += 1
-            self._seconds[job.phase] += [] if reused else [outcome.seconds]
+        self._ended[job.index, job.phase] += 1
+        if _trains(job.cell) and not reused:  # a closed form takes no time, and would say so of those that train
+            self._seconds.setdefault((job.index, job.phase), []).append(outcome.seconds)
         if self._plan is not None and job.phase == "tune" and outcome.status == FINISHED and job.split == 0:
             value = cells.value(self._plan.study, job, outcome)
             compared = job.index // self._plan.study.splits in self._compared
@@ -98,15 +100,28 @@ class SweepProgress:
         }
 
     def _left(self) -> float | None:
-        """The seconds that are left, by those of the trained trials that ended: of the same phase if there are any."""
-        if self._plan is None or not any(self._seconds.values()):
+        """The seconds that are left. A trial takes as long as those of its cell that ended, else as those of others."""
+        if self._plan is None or not self._seconds:
             return None
-        seeds, training = len(self._plan.study.seeds), sum(_trains(state.cell) for state in self._plan.states)
-        trials = {"tune": self._plan.total - len(self._plan.states) * seeds, "confirm": training * seeds}
-        left = {phase: max(0, trials[phase] - self._ended[phase]) for phase in PHASES}
-        of_both = [*self._seconds["tune"], *self._seconds["confirm"]]
-        total = sum(left[phase] * fmean(self._seconds[phase] or of_both) for phase in PHASES)
-        return total / max(1, min(self.slots(), sum(left.values())))
+        now, jobs = time.monotonic(), dict(self._plan.running)  # a copy: another thread changes it
+        self._begun = {key: self._begun.get(key, now) for key in jobs}
+        means = {key: fmean(seconds) for key, seconds in dict(self._seconds).items()}
+        of_phase = {phase: [mean for (_, of), mean in means.items() if of == phase] for phase in PHASES}
+        both = [index for index, phase in means if phase == "confirm" and (index, "tune") in means]
+        tuned, confirmed = (sum(means[index, phase] for index in both) for phase in PHASES)
+        as_tuned = confirmed / tuned if tuned else 1.0  # how long a confirmed trial takes
+        each: dict[tuple[int, str], float] = {}
+        left = []
+        for state in self._plan.states:
+            count = {"tune": state.strategy.trials if state.strategy else 0, "confirm": len(self._plan.study.seeds)}
+            lost = state.done and not state.confirmed  # all trials of its search failed
+            for phase in PHASES if _trains(state.cell) and not lost else ():
+                key, as_own = (state.index, phase), means.get((state.index, "tune"), 0.0) * as_tuned
+                each[key] = means.get(key) or as_own or fmean(of_phase[phase] or means.values())
+                left += [each[key]] * (count[phase] - self._ended[key])
+        running = [(each.get((job.index, job.phase), 0.0), self._begun[key]) for key, job in jobs.items()]
+        done = sum(min(now - begun, seconds) for seconds, begun in running)
+        return max(0.0, sum(left) - done) / max(1, min(self.slots(), len(left)))
 
     def _show(self) -> None:
         last, ends = time.monotonic(), False

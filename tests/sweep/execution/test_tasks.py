@@ -35,6 +35,14 @@ def resources(**changes) -> ResourcesSection:
     return ResourcesSection(**{"cpus_per_trial": 0.5, **changes})
 
 
+def niceness() -> int:
+    return os.nice(0)
+
+
+def test_a_worker_has_the_niceness_of_the_driver():
+    assert list(chain(*in_workers(resources(), niceness, [()]))) == [os.nice(0)]
+
+
 def shadowed() -> list[str]:
     """Modules of Python's that came from elsewhere, and what a project's own module says."""
     import calendar

@@ -1,6 +1,7 @@
 """Trials that workers on several nodes share: a real Ray cluster of node processes, Ray Train, and gloo."""
 
 import json
+import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +38,9 @@ def cluster():
     import ray
     from ray.cluster_utils import Cluster
 
-    from dml.sweep.execution.cluster import connect
+    from dml.sweep.execution.cluster import QUIET, connect
 
+    os.environ.update(QUIET)
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:
         for _ in range(2):

@@ -1,5 +1,6 @@
 """The best cells that a sweep shows: within a dataset and a noise level, those with labels as given first."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,26 @@ def test_trials_that_are_left_take_as_long_as_those_of_their_phase(toy_study, tm
     progress.close("running")
     assert 0 < tuned < len(ended) - 1
     assert progress.snapshot()["left"] == pytest.approx(10 * (len(ended) - tuned - 1))
+
+
+def test_trials_of_a_slow_loss_that_are_left_take_as_long_as_its_own(toy_study, tmp_path):
+    study = toy_study(losses=["triplet", "contrastive"], positives=["random"], negatives=["random"])
+    plan, progress = simulate(study, tmp_path, score), SweepProgress("toys", tmp_path / "status.json")
+    progress.watch(plan)
+    slow = {"tune": 200.0, "confirm": 100.0}
+    left = 0.0
+    for job, outcome in sorted(plan.ended(), key=lambda found: found[0].phase != "tune"):
+        seconds = slow[job.phase] / (20 if job.cell.loss.name == "contrastive" else 1)
+        if job.phase == "tune" or job.cell.loss.name == "contrastive":
+            progress.ended(job, replace(outcome, seconds=seconds), reused=False)
+        else:
+            left += seconds
+    assert progress.snapshot()["left"] == pytest.approx(left)
+    first = next(job for job, _ in plan.ended() if job.cell.loss.name == "triplet" and job.phase == "confirm")
+    plan.running[first.id] = first
+    progress._begun[first.id] = time.monotonic() - 60
+    assert progress.snapshot()["left"] == pytest.approx(left - 60, abs=1)
+    progress.close("running")
 
 
 def test_trials_that_train_nothing_do_not_shorten_those_that_do(toy_study, tmp_path):

@@ -1,5 +1,6 @@
 """Which models stay on disk, and that one that somebody needs never goes."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -53,7 +54,7 @@ def confirmed(plan, seed=None, loss=None):
     ],
 )
 def test_the_best_seed_of_each_cell_stays_or_of_large_models_that_of_the_best_cell(
-    toy_study, tmp_path, monkeypatch, small, kept
+    toy_study, tmp_path, monkeypatch, small, kept, capsys
 ):
     monkeypatch.setattr(keeping, "SMALL", small)
     study = toy_study(seeds=[0, 1, 2])
@@ -61,6 +62,9 @@ def test_the_best_seed_of_each_cell_stays_or_of_large_models_that_of_the_best_ce
     assert models(tmp_path) == confirmed(plan)
     end(plan, tmp_path)
     assert models(tmp_path) == kept(plan)
+    gone = len(confirmed(plan)) - len(kept(plan))
+    said = re.findall(r"(?<=kept |eted )\d+", capsys.readouterr().out)
+    assert said == [str(len(kept(plan))), str(gone)]
     assert len(list(tmp_path.glob("store/trials/*/result.json"))) == len(list(plan.ended())), "results stay"
 
     again = simulate(study, tmp_path, lambda job: pytest.fail("a finished trial ran again"))
