@@ -80,7 +80,8 @@ def recommendation(project: Project, study: str, *options: Any) -> dict[str, Any
         content = {**best.content(), "rate_source": source, "commands": commands}
         return {"text": recommendation_text(best, source, commands), "content": content}
 
-    return _remembered(project, study, "recommend", options, make)
+    recommended: dict[str, Any] = _remembered(project, study, "recommend", options, make)
+    return recommended
 
 
 def outcome(project: Project, study: str) -> dict[str, str] | None:
@@ -90,9 +91,10 @@ def outcome(project: Project, study: str) -> dict[str, str] | None:
         from dml.report.recommendation import outcome_of
 
         found = outcome_of(load_results(project, study))
-        return found and {"text": found.text, "command": found.command}
+        return None if found is None else {"text": found.text, "command": found.command}
 
-    return _remembered(project, study, "outcome", (), make)
+    told: dict[str, str] | None = _remembered(project, study, "outcome", (), make)
+    return told
 
 
 def _remembered(project: Project, study: str, name: str, options: tuple[Any, ...], make: Callable[[], Any]) -> Any:
