@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dml.config import Study
     from dml.sweep.cost import Estimate
 
-TPE = "(tpe: each follows the results of those before)"
 SECONDS = 1.0  # for timing the studies of one command, together
 
 
@@ -64,7 +63,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
             study = load_study(file)
-            lines = [*estimate.lines(), f"  tuning: {budget_text(study).replace('(tpe)', TPE)}"]
+            lines = [*estimate.lines(), f"  tuning: {budget_text(study)}"]
             if (one := one_search(study)) and len(study.blocks) > 1:
                 lines.append(f"  intervals: of {one}")
             lines += [f"  note: {text}" for text in explained(study)]

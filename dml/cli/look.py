@@ -89,7 +89,7 @@ def look(
     for option, path in (("--labels", labels), ("--root", root)):
         arguments += [option, str(path.resolve())] if path else []
     arguments += [text for pair in column or [] for text in ("--column", pair)]
-    commands = next_commands(seen, shlex.join(arguments))
+    commands = next_commands(seen, shlex.join(arguments), best.chosen.features)
     text = sentence(seen, judged, best, audit)
     shown = page.Seen(
         seen.place,
@@ -206,7 +206,7 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
     return f"{text}."
 
 
-def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
+def next_commands(seen: Collection, arguments: str, best: str) -> list[tuple[str, str]]:
     """What to do next and how long it takes, with the commands."""
     from dml.cli.project import find_project
     from dml.sweep.cost import duration_text
@@ -221,7 +221,7 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
         find_project()
     except ValueError:
         init = "dml init my-project && cd my-project\n"
-    minutes, seconds = duration_text(120 + len(seen.names) / 100), training_seconds(seen)
+    minutes, seconds = duration_text(120 + len(seen.names) / 100), training_seconds(seen, best)
     training = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
     review = f"{init}dml new {name} {arguments}\ndml audit {name}"
     return [
@@ -231,9 +231,9 @@ def next_commands(seen: Collection, arguments: str) -> list[tuple[str, str]]:
     ]
 
 
-def training_seconds(seen: Collection) -> float | None:
-    """How long the study takes that `dml new` proposes; None if that is not known."""
-    from dml.cli.proposal import in_time, propose
+def training_seconds(seen: Collection, best: str) -> float | None:
+    """How long the study takes that `dml new` proposes by the best features; None if that is not known."""
+    from dml.cli.proposal import PRETRAINED, in_time, propose
     from dml.data import splits
     from dml.data.survey import Survey, survey
     from dml.files import cache
@@ -248,6 +248,7 @@ def training_seconds(seen: Collection) -> float | None:
         else:
             split = next(iter(splits.by_seed(seen.index, seen.source).values()))
             surveyed = Survey(seen.index, split, {}, (), seen.views == "one")
-        return in_time("look", options, surveyed, propose(surveyed), [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
+        settings = propose(surveyed, pretrained=best == PRETRAINED)
+        return in_time("look", options, surveyed, settings, [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
     except ValueError:  # too few classes to split, or to train on
         return None

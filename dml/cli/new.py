@@ -72,7 +72,7 @@ def new(
         )
 
     from dml.cli.collection import Slow, collect, source_of
-    from dml.cli.proposal import in_time, propose, study_text
+    from dml.cli.proposal import PRETRAINED, in_time, propose, study_text
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
@@ -94,13 +94,15 @@ def new(
     except DataError as error:
         raise ValueError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
     surveyed = survey(source, place, report=report)
-    facts = describe(surveyed)
-    settings = propose(surveyed)
-    facts.append(settings.why)
+    pretrained, facts = False, describe(surveyed)
     try:
-        facts.append(first_audit(collect(place, labels, root, columns(column), report=report, limit=AUDITED)))
+        seen = collect(place, labels, root, columns(column), report=report, limit=AUDITED)
+        text, best = first_audit(seen)
+        pretrained = best == PRETRAINED
     except Slow as error:
-        facts.append(f"the labels are not audited yet: {error}, which `dml look` computes and keeps")
+        text = f"the labels are not audited yet: {error}, which `dml look` computes and keeps"
+    settings = propose(surveyed, pretrained=pretrained)
+    facts += [settings.why, text]
     if settings.mirror:
         facts.append("mirror images show the same, as in photographs: if yours show text, change mirror in the study")
     print("\n".join(facts), flush=True)
@@ -119,16 +121,18 @@ def new(
     print(f"audit:   dml audit {name}\nnext:    dml run {name}")
 
 
-def first_audit(seen: Collection) -> str:
-    """How many labels look wrong, as `dml look` finds."""
+def first_audit(seen: Collection) -> tuple[str, str]:
+    """How many labels look wrong, and the features that find most without training, both as `dml look` finds."""
     from dml.cli.collection import NAMES
-    from dml.cli.look import audited
+    from dml.cli.look import audited, without_training
 
     result, notes = audited(seen)
+    suspected = seen.codes < -1 if result is None else result.suspects()
+    best = without_training(seen, suspected)[1].chosen.features if len(seen.features) > 1 else next(iter(seen.features))
     if result is None:
-        return notes[0].rstrip(".")
+        return notes[0].rstrip("."), best
     share = "" if result.rate.warning else f"some {result.rate.guess:.1%} of the labels look wrong (a first guess)"
-    return f"an audit by {NAMES[result.representation]}: {' '.join(filter(None, [share, *notes]))}".rstrip(".")
+    return f"an audit by {NAMES[result.representation]}: {' '.join(filter(None, [share, *notes]))}".rstrip("."), best
 
 
 def describe(survey: Survey) -> list[str]:

@@ -54,14 +54,14 @@ class Proposal:
     length: int  # of the embeddings, where the recipe does not train the whole network
 
 
-def propose(survey: Survey, gpu: bool | None = None) -> Proposal:
-    """Settings that fit the images."""
+def propose(survey: Survey, gpu: bool | None = None, pretrained: bool = False) -> Proposal:
+    """Settings that fit the images. `pretrained`: its network finds more in small ones than their pixels do."""
     gpu = (torch.cuda.is_available() and survey.vectors is None) if gpu is None else gpu
     fine = survey.index["fine"]
     images, fitting = survey.per_class("train"), fine[survey.split["tune"] == "train"].nunique()
     held_out = survey.readable["index"][survey.readable["tune"] == "validation"]
     tune = fitting >= 2 and bool(fine[held_out].duplicated().any())
-    recipe, why = _recipe(survey, gpu)
+    recipe, why = _recipe(survey, gpu, pretrained)
     batch = GPU_BATCH if gpu else BATCH
     fewest, most = PER_CLASS
     per_class = max(fewest, min(most if len(images) < batch else 4, int(images.median())))
@@ -112,12 +112,12 @@ def in_time(
     return settings, expected
 
 
-def _recipe(survey: Survey, gpu: bool) -> tuple[str, str]:
+def _recipe(survey: Survey, gpu: bool, pretrained: bool) -> tuple[str, str]:
     if survey.vectors is not None:
         return "head", "recipe head: a linear map of the vectors, as long as they are; a shorter one finds less"
     if gpu:
         return "finetune", "recipe finetune: a GPU trains the whole of a pretrained ResNet-50"
-    if survey.side < PHOTOGRAPH:
+    if survey.side < PHOTOGRAPH and not pretrained:
         few = f"the images have fewer than {PHOTOGRAPH} pixels a side"
         return "scratch", f"recipe scratch: a small network with random weights, since {few}"
     try:
@@ -125,7 +125,9 @@ def _recipe(survey: Survey, gpu: bool) -> tuple[str, str]:
     except ValueError as error:
         why = f"no pretrained one is here: {error}"
         return "scratch", f"recipe scratch: a small network with random weights, since {why}"
-    return "partial", f"recipe partial: the upper blocks of a pretrained {PRETRAINED}, which take no GPU"
+    return "partial", f"recipe partial: the upper blocks of a pretrained {PRETRAINED}, which take no GPU" + (
+        ": it finds more in the enlarged images than their pixels do" * (survey.side < PHOTOGRAPH)
+    )
 
 
 def _resize(survey: Survey, recipe: str) -> int | str | None:

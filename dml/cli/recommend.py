@@ -28,9 +28,12 @@ def audited_rate(folder: Path, dataset: str) -> tuple[float, str] | None:
     summary = read_json(folder / "summary.json") or {}
     if not summary or summary.get("dataset", dataset) != dataset:
         return None
-    if review := summary.get("review"):
-        return review["rate"], "estimated by the review of its audit"
-    return summary["rate"]["guess"], "first guess of its audit"
+    of_review, first = "estimated by the review of its audit", "first guess of its audit"
+    for part, name, source in (("review", "rate", of_review), ("rate", "guess", first)):
+        rate = (summary.get(part) or {}).get(name)
+        if isinstance(rate, int | float) and 0 <= rate <= 1:  # a NaN is not
+            return rate, source
+    return None
 
 
 Dataset = Annotated[str | None, typer.Option("--dataset", help="A dataset of the study; none: its only one.")]

@@ -135,6 +135,8 @@ def shared_by_classes(study: Study, dataset: str) -> str:
     return str(getattr(sources.build(section.name, **section.settings), "shared", ""))
 
 
+SAMPLERS = {"tpe": "each tries what the results of earlier ones suggest"}
+"""How trials are chosen, in words."""
 NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
 
 
@@ -159,11 +161,11 @@ def one_search(study: Study) -> str:
 
 
 def budget_text(study: Study) -> str:
-    """What tunes each cell: `8 trials for each cell (tpe), which stops at its best step`; and the mark, if any."""
+    """What tunes each cell: `8 trials for each cell (grid), which stops at its best step`; and the mark, if any."""
     search = study.search
     if search.sampler == "fixed":
         return f"{NOT_TUNED}: each cell has one setting" if mark(study) else "one setting for each cell"
-    text = f"{counted(search.trials, 'trial')} for each cell ({search.sampler})"
+    text = f"{counted(search.trials, 'trial')} for each cell ({SAMPLERS.get(search.sampler, search.sampler)})"
     text += ", which stops at its best step" if search.stop == "best" else ""
     return f"{mark(study)}: {text}" if mark(study) else text
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.config import Study
-from dml.config.for_use import explained
+from dml.config.for_use import SAMPLERS, explained
 from dml.counting import counted
 from dml.papers import papers
 from dml.report.analysis.intervals import interval_sources, summary_at
@@ -134,7 +134,7 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
         ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
         ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
         ("Seeds", f"{len(study.seeds)}", "per cell" + (", with its best settings" if study.search.tunes else "")),
-        ("Search", budget, study.search.sampler + stop + after_comma(mark(study))),
+        ("Search", budget, SAMPLERS.get(study.search.sampler, study.search.sampler) + stop + after_comma(mark(study))),
         ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
     ]
 

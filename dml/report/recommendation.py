@@ -33,6 +33,7 @@ say = Texts(__file__)
 
 LEVEL = 0.05
 FREE = " --free"
+SMALL = 0.5  # points: one search in 200, less than another choice of test classes changes
 STOP_AT = "training.stop_at"  # of a trial's settings: the step at which its search found it best
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
 BEST, AS_GOOD, WORSE, UNKNOWN, BETTER = "best", "as good", "worse", "unknown", "better"
@@ -139,7 +140,8 @@ def recommend(
 def settings_of(results: Results, cell: str) -> dict[str, Any]:
     """What a cell was trained with, by dotted names: its parts, their settings, and those of the section `training`.
 
-    Of `training`, the settings in `ALWAYS` and those that are not defaults.
+    Of `training`, the settings in `ALWAYS` and those that are not defaults. Of class splits with settings of their own,
+    those of the first whose search found it best after some training.
     """
     trained = results.cells[cell]
     section = results.study.training_of(trained)
@@ -153,8 +155,9 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
         for name, value in training.items()
         if name in ALWAYS or (value != defaults[name] and name != "search")
     }
-    searched = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
-    return {**chosen, **flat, **trained.grid_point, **searched}
+    searched = [parsed(text) or {} for text in results.confirmed_of(cell)["settings"]]
+    trains = next((settings for settings in searched if settings.get(STOP_AT) != 0), searched[0])
+    return {**chosen, **flat, **trained.grid_point, **trains}
 
 
 def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
@@ -208,7 +211,10 @@ class Outcome:
 
 
 def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary], trains: bool = True) -> Outcome:
-    """The verdict on a study's best method: by how much it is above what is free, and how sure that is."""
+    """The verdict on a study's best method: by how much it is above what is free, and how sure that is.
+
+    The first gain says whether it is sure. A sure one is worth training if it, or another sure one, reaches `SMALL`.
+    """
     refit, free = f"dml refit {study}", f"dml refit {study}{FREE}"
     numbers = ", ".join(f"{metric} {points(gain)}" for metric, gain in gains.items())
     if not trains:
@@ -219,7 +225,10 @@ def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary]
     if gain.mean <= 0:
         return Outcome(say("outcome_below", method=method, baseline=baseline, points=numbers), free)
     if gain.n < 2:
-        return Outcome(say("outcome_one_seed", method=method, baseline=baseline, points=numbers), refit)
+        command = refit if gain.mean >= SMALL else free
+        return Outcome(say("outcome_one_seed", method=method, baseline=baseline, points=numbers), command)
+    if gain.low > 0 and all(each.mean < SMALL for each in gains.values() if each.low > 0):
+        return Outcome(say("outcome_small", method=method, baseline=baseline, points=numbers, small=SMALL), free)
     if gain.low > 0:
         return Outcome(say("outcome_above", method=method, baseline=baseline, metric=metric, points=numbers), refit)
     return Outcome(say("outcome_undecided", method=method, baseline=baseline, metric=metric, points=numbers), free)
@@ -235,14 +244,13 @@ def outcome_of(results: Results) -> Outcome | None:
     means = {name: float(results.values(name, key).mean()) for name in names}
     if not means:
         return None
-    recall = str(ScoreKey.parse(key)._replace(metric="recall@1"))
-    return _outcome(results, best_of(validations(results, means) or means), key, recall)
+    return _outcome(results, best_of(validations(results, means) or means), key)
 
 
-def _outcome(results: Results, cell: str, *keys: str) -> Outcome:
-    """`outcome` of a cell beside what is free at its labels, by some scores."""
+def _outcome(results: Results, cell: str, score: str) -> Outcome:
+    """`outcome` of a cell beside what is free at its labels, by a score and by R@1."""
     at, gains, label = results.cells[cell], {}, ""
-    for key in dict.fromkeys(keys):
+    for key in dict.fromkeys((score, str(ScoreKey.parse(score)._replace(metric="recall@1")))):
         baseline = untrained(results, at.dataset, at.noise, at.rate, key) if key in results.score_keys else None
         if baseline is not None:
             label = label or baseline.label

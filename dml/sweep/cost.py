@@ -91,9 +91,11 @@ class Estimate:
         each = duration_text(self.trial_seconds or 0.0)
         long = "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
         return [
-            f"{work}; a cell is one method at one level of wrong labels",
+            work,
             f"  time: about {duration_text(self.seconds + AROUND)}, {duration_text(AROUND)} of them for stages, "
             f"Ray and report ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            "  a cell is one method at one level of wrong labels; a trial trains it once, to try settings (tune) or to "
+            "test the best ones on other classes (confirm)",
             *([long] if self.seconds > LONG else []),
         ]
 

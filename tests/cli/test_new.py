@@ -12,6 +12,7 @@ from PIL import Image
 
 from dml import models
 from dml.cli import collection, proposal
+from dml.cli.new import first_audit
 from dml.config import load_study, study_from
 from dml.data import sources
 from dml.data.survey import survey
@@ -149,6 +150,28 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     found = propose(folder)
     assert found.recipe == "scratch"
     assert found.why.endswith("no pretrained one is here: install it")
+
+
+@pytest.mark.parametrize("better", ["efficientnet_lite0", "pixels"])
+def test_small_images_start_from_what_finds_more_in_them(better, photos, tmp_path):
+    """Class means apart in the one, and noise in the other, as `dml look` compares them."""
+    generator = np.random.default_rng(0)
+    codes = np.repeat(np.arange(9), 12)
+    noise = generator.normal(size=(len(codes), 1, 16)).astype(np.float32)
+    means = 3 * generator.normal(size=(9, 1, 16)).astype(np.float32)[codes]
+    features = {name: noise + means * (name == better) for name in ("efficientnet_lite0", "pixels")}
+    names = [str(row) for row in range(len(codes))]
+    seen = collection.Collection(tmp_path, names, codes.astype(str), features, [], None, {}, None, None)
+    text, best = first_audit(seen)
+    assert best == better
+    assert text
+    looked = survey(sources.build("imagefolder", root=str(photos)), photos)
+    found = proposal.propose(looked, False, best == proposal.PRETRAINED)
+    wanted = ("partial", "network") if best == proposal.PRETRAINED else ("scratch", 32)
+    assert (found.recipe, found.resize) == wanted
+    written = yaml.safe_load(proposal.study_text("small", {"root": str(photos)}, looked, found, [found.why]))
+    study = study_from(written, "small")
+    assert study.training.backbone == (best if best == proposal.PRETRAINED else "small_conv")
 
 
 def absent(cls, settings):

@@ -1,9 +1,12 @@
 """`dml recommend`: the rate that it takes, and what it prints and writes."""
 
 import json
+import math
 
 import pandas as pd
+import pytest
 
+from dml.cli.recommend import audited_rate
 from dml.files import write_json
 
 NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
@@ -27,6 +30,15 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
         json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
         == "digits|uniform-0.4|triplet|random+random"
     )
+
+
+@pytest.mark.parametrize("unknown", [None, math.nan, math.inf, -0.1, 1.5, "0.1"])
+def test_a_rate_that_no_share_can_be_is_not_known(unknown, tmp_path):
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps({"review": {"rate": unknown}, "rate": {"guess": 0.3}}))
+    assert audited_rate(tmp_path, "digits")[0] == 0.3
+    path.write_text(json.dumps({"review": None, "rate": {"guess": unknown}}))
+    assert audited_rate(tmp_path, "digits") is None
 
 
 def test_what_was_recommended_is_remembered_until_results_change(dml, swept, monkeypatch):

@@ -1,14 +1,16 @@
 """Trained methods beside what they start from: frozen features without a head, or pixels."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 from scipy import stats
 from synthetic import KEY, only_confirmed, scoring
 
-from dml.report.recommendation import outcome_of, recommend
+from dml.report.recommendation import STOP_AT, outcome, outcome_of, recommend, settings_of
 from dml.report.sections.untrained import Untrained, best_and_untrained
+from dml.statistics import Summary
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +90,43 @@ def test_a_recommendation_says_whether_training_is_worth_it(with_features, name,
     assert gain in found.notes[-1].replace("\N{MINUS SIGN}", "-")
     assert outcome_of(results).text == found.notes[-1]  # one function for the page, its card, `dml run` and this
     assert outcome_of(results).free is free
+
+
+SURE, SMALL, UNSURE = (3.0, 2.0, 4.0), (0.1, 0.05, 0.15), (2.0, -1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("gains", "free"),
+    [
+        ([SURE], False),
+        ([SMALL], True),
+        ([SMALL, SMALL], True),
+        ([SMALL, UNSURE], True),
+        ([SMALL, SURE], False),
+        ([SURE, SMALL], False),
+        ([UNSURE, SURE], True),
+    ],
+)
+@pytest.mark.parametrize("seeds", [3, 1])
+def test_a_sure_gain_must_matter_too(gains, free, seeds):
+    named = {
+        metric: Summary(mean, 1.0, *(limits if seeds > 1 else [np.nan] * 2), seeds)
+        for metric, (mean, *limits) in zip(("MAP@R", "R@1"), gains, strict=False)
+    }
+    alone = gains[0] == SMALL  # one seed, so nothing is sure: the size of the first decides
+    verdict = outcome("study", "triplet", "pixels", named)
+    assert verdict.free is (free if seeds > 1 else alone)
+    assert verdict.command == "dml refit study" + " --free" * verdict.free
+
+
+def test_settings_of_class_splits_are_of_one_that_trains(with_features):
+    results = with_features()
+    cell = results.confirmed["cell"].iloc[0]
+    rows = results.trials["cell"] == cell
+    stops = iter([0, 20, 30])
+    trials = results.trials.copy()
+    trials.loc[rows, "settings"] = [json.dumps({STOP_AT: next(stops, 40)}) for _ in range(rows.sum())]
+    assert settings_of(dataclasses.replace(results, trials=trials), cell)[STOP_AT] == 20
 
 
 def test_what_observed_labels_choose_is_the_baseline(with_projections):
