@@ -140,7 +140,7 @@ def _sources_text(results: Results, gain: Gain, ordered: Gain | None) -> str:
 
 
 def _baseline_text(results: Results, gain: Gain) -> str:
-    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, all seeds' choices."""
+    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, by all seeds."""
     side = results.study.dataset(gain.dataset).side
     pixels = f"{side}-pixel " if side else ""
     each = []
