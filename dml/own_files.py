@@ -16,6 +16,7 @@ from typing import Any
 from dml import files
 
 MANIFEST = ".written.json"
+REQUEST, REVIEW = "request.json", "review.csv"  # of `pipelines/audits/<study>`, see `dml.audit.study`
 RESOLVED = ("study.yaml", "datasets.yaml")
 KEYS = {  # of the JSON that stages write, one below the other; `*`: each
     "download.json": ("*", "source"),

@@ -20,9 +20,9 @@ from dml.audit.images import Audited, audited, representations
 from dml.audit.training import TrainedVectors, on_ray
 from dml.config import AuditSection, Study
 from dml.discovery import suggestion
+from dml.own_files import REQUEST, REVIEW
 from dml.tables import integers, read_rows
 
-REQUEST, REVIEW = "request.json", "review.csv"
 COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
 
 
@@ -72,19 +72,6 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, classes: s
         if label and label not in classes:
             raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(classes))}")
     return estimate
-
-
-def ask(folder: Path, review_size: int | None) -> None:
-    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's."""
-    request = files.read_json(folder / REQUEST) or {}
-    if review_size is not None and (folder / REVIEW).is_file():
-        looks = len(audit.ReviewPlan.load(folder).rows)
-        if looks != review_size:
-            raise ValueError(
-                f"{folder / REVIEW} is a review of {looks} looks: move it and plan.json away before asking for another "
-                "number"
-            )
-    files.write_json(folder / REQUEST, request if review_size is None else {**request, "looks": review_size})
 
 
 def requested(folder: Path) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dml.cli.audit_text import CHOICES, comparing, is_edited, lines
 from dml.cli.check import check_outputs
 from dml.cli.project import INTERRUPTED, Project, StudyName, chosen_before, find_project, valid, write_chosen
 
@@ -35,11 +36,9 @@ def audit(
 
     [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
     """
-    from dml.audit.outputs import CHOICES, lines
-    from dml.audit.study import REQUEST, ask, take_in
     from dml.config import audited_dataset, load_study
     from dml.files import read_json
-    from dml.own_files import occupied, refusal
+    from dml.own_files import REQUEST, occupied, refusal
     from dml.sweep.execution import cluster
 
     project = find_project()
@@ -55,6 +54,8 @@ def audit(
         cluster.check()  # not only once its stages need it
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
         if review is not None:
+            from dml.audit.study import take_in
+
             take_in(asking, review, done)
         was_requested = (asking / REQUEST).is_file()
         ask(asking, review_size)
@@ -74,9 +75,26 @@ def audit(
     print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))
 
 
+def ask(folder: Path, review_size: int | None) -> None:
+    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's."""
+    from dml.files import read_json, write_json
+    from dml.own_files import REQUEST, REVIEW
+
+    request = read_json(folder / REQUEST) or {}
+    if review_size is not None and (folder / REVIEW).is_file():
+        from dml.audit import ReviewPlan
+
+        looks = len(ReviewPlan.load(folder).rows)
+        if looks != review_size:
+            raise ValueError(
+                f"{folder / REVIEW} is a review of {looks} looks: move it and plan.json away before asking for another "
+                "number"
+            )
+    write_json(folder / REQUEST, request if review_size is None else {**request, "looks": review_size})
+
+
 def written(project: Project, study: str) -> list[str]:
     """Copy the label files to `pipelines/labels`, where DVC watches them, write a study of them, and say so."""
-    from dml.audit.outputs import CHOICES, comparing, is_edited
     from dml.config import load_study
     from dml.files import read_json, write_text
     from dml.own_files import replaced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,28 +61,54 @@ def recommend(
 
     [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.2 --json best.json
     """
-    from dml.files import remembered, write_json
+    from dml.files import write_json
 
-    project, options = find_project(), (study, rate, dataset, noise, score)
+    project = find_project()
     check_name(project, study)
+    recommended = recommendation(project, study, rate, dataset, noise, score)
+    print(recommended["text"])
+    if json is not None:
+        write_json(json, recommended["content"])
+
+
+def recommendation(project: Project, study: str, *options: Any) -> dict[str, Any]:
+    """The `text` and `content` of a study's recommendation with these options, remembered until an input changes."""
 
     def make() -> dict[str, Any]:
         from dml.cli.recommendation_text import recommendation_text
         from dml.report.recommendation import FREE
 
-        best, source, _ = find_recommendation(project, *options)
-        commands = [command(*options) + FREE * best.free]
+        best, source, _ = find_recommendation(project, study, *options)
+        commands = [command(study, *options) + FREE * best.free]
         content = {**best.content(), "rate_source": source, "commands": commands}
         return {"text": recommendation_text(best, source, commands), "content": content}
+
+    recommended: dict[str, Any] = _remembered(project, study, "recommend", options, make)
+    return recommended
+
+
+def outcome(project: Project, study: str) -> dict[str, str] | None:
+    """The `text` and `command` of a study's outcome, remembered; None if it has none."""
+
+    def make() -> dict[str, str] | None:
+        from dml.report.recommendation import outcome_of
+
+        found = outcome_of(load_results(project, study))
+        return None if found is None else {"text": found.text, "command": found.command}
+
+    told: dict[str, str] | None = _remembered(project, study, "outcome", (), make)
+    return told
+
+
+def _remembered(project: Project, study: str, name: str, options: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What is made of a study's results, from the store if nothing that decides it has changed."""
+    from dml.files import remembered
 
     folders = [
         folder / study for folder in (project.results, project.snapshots, project.root / "audit", project.root / "data")
     ]
     inputs = [*folders, project.studies, project.root / "papers"]
-    recommended = remembered(project.store / "remembered" / f"recommend-{study}.json", options, inputs, make)
-    print(recommended["text"])
-    if json is not None:
-        write_json(json, recommended["content"])
+    return remembered(project.store / "remembered" / f"{name}-{study}.json", (study, *options), inputs, make)
 
 
 def find_recommendation(

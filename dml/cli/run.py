@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from dml.cli.project import (
     valid,
     write_chosen,
 )
+from dml.cli.recommend import outcome, recommendation
 
 
 def run(
@@ -53,12 +55,11 @@ def run(
             raise
     report = project.root / "report" / "index.html"
     print(f"\nThe report: {report.resolve().as_uri()}\nThe runs:   dml ui   (MLflow)", flush=True)
-    from dml.cli.recommend import load_results
-    from dml.report.recommendation import outcome_of
-
     for name in names:
-        if (outcome := outcome_of(load_results(project, name))) is not None:
-            print(f"\n{name}: {outcome.text}\nAs a model: {outcome.command}", flush=True)
+        if (told := outcome(project, name)) is not None:
+            print(f"\n{name}: {told['text']}\nAs a model: {told['command']}", flush=True)
+            with suppress(ValueError):  # `dml recommend` says why there is none
+                recommendation(project, name, *[None] * 4)  # its first answer is at once
     lost = [name for name in names if not _print_failures(project, name)]
     if lost:
         raise typer.Exit(1)

@@ -33,7 +33,7 @@ say = Texts(__file__)
 
 LEVEL = 0.05
 FREE = " --free"
-SMALL = 0.5  # points: one search in 200, less than another choice of test classes changes
+SMALL = 0.5  # points, a convention: one search in 200
 STOP_AT = "training.stop_at"  # of a trial's settings: the step at which its search found it best
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
 BEST, AS_GOOD, WORSE, UNKNOWN, BETTER = "best", "as good", "worse", "unknown", "better"

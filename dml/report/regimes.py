@@ -140,7 +140,7 @@ def _sources_text(results: Results, gain: Gain, ordered: Gain | None) -> str:
 
 
 def _baseline_text(results: Results, gain: Gain) -> str:
-    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, all that seeds chose."""
+    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, by all seeds."""
     side = results.study.dataset(gain.dataset).side
     pixels = f"{side}-pixel " if side else ""
     each = []
@@ -151,7 +151,7 @@ def _baseline_text(results: Results, gain: Gain) -> str:
 
 
 def _parts(baseline: Baseline) -> list[tuple[str, str, bool]]:
-    """What is projected, how (`whitened`, or nothing), and whether the mirror image is seen too: all that seeds chose."""
+    """What is projected, how (`whitened`, or nothing), whether the mirror image is seen too: all seeds' choices."""
     start, _, projected = baseline.label.partition(", ")
     each = [(one, one.removesuffix(", both views")) for one in projected.split(" or ")]
     return [(start, projection.rpartition(" ")[2], projection != one) for one, projection in each]

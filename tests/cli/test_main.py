@@ -51,8 +51,8 @@ def test_ctrl_c_has_its_own_exit_code(dml, project, monkeypatch):
     assert "Interrupted" in done.err
 
 
-def test_help_starts_without_heavy_imports():
-    program = f"import sys, dml.cli.main; print(sorted(set({HEAVY}) & set(sys.modules)))"
+def test_help_and_commands_start_without_heavy_imports():
+    program = f"import sys, dml.cli.main, dml.cli.audit, dml.cli.run; print(sorted(set({HEAVY}) & set(sys.modules)))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -51,3 +51,12 @@ def test_what_was_recommended_is_remembered_until_results_change(dml, swept, mon
     frame = pd.read_parquet(path)
     frame[frame["cell"] != BEST].to_parquet(path)
     assert dml("recommend", NAME).out != first
+
+
+def test_the_end_of_a_run_remembers_what_recommend_prints(dml, swept, monkeypatch):
+    monkeypatch.setattr("dml.cli.project.Project.repro", lambda *_, **__: None)
+    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
+    first = dml("run", NAME).out
+    monkeypatch.setattr("dml.cli.recommend.load_results", None)
+    assert dml("recommend", NAME).out.endswith("  dml refit tiny\n")
+    assert dml("run", NAME).out == first

@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from dml import audit
-from dml.audit import outputs
 from dml.audit import study as reviews
+from dml.cli.audit import ask
+from dml.cli.audit_text import lines
 from dml.config import load_study
 from dml.training import data as trial_data
 
@@ -107,12 +108,12 @@ def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
     assert len(plan.rows) == 60
     answer(plan, paths).to_csv("review.csv", index=False)
     reviews.take_in(asking, Path("review.csv"), done)
-    reviews.ask(asking, None)
+    ask(asking, None)
     study = work(names="audit")
     content = json.loads((done / "summary.json").read_text())
     assert content["review"]["low"] <= 0.05 <= content["review"]["high"]
     assert content["review"]["looks"] == 60
-    assert any("(60 looks; the first guess was" in line for line in outputs.lines(content))
+    assert any("(60 looks; the first guess was" in line for line in lines(content))
     assert audit.ReviewPlan.load(done).rows.tolist() == plan.rows.tolist()
 
     runs = mlflow.MlflowClient().search_runs(["1"], "tags.`dml.kind` = 'audit'")
@@ -125,7 +126,7 @@ def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
 
 
 def check_the_study_after_the_audit(study, done, paths, work):
-    from dml.audit.outputs import comparing
+    from dml.cli.audit_text import comparing
 
     labels = sorted((done / "labels").glob("*.csv"))
     assert [path.stem for path in labels] == ["given", "left-out", "reviewed", "suggested"]
