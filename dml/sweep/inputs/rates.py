@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dml import audit, files
+from dml import files
 from dml.config.parts import ESTIMATED
 from dml.sweep.inputs.vectors import inputs, name_of
 from dml.training.closed_form import taking_part
 from dml.training.frozen.opening import open_trial
 from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import TrialSpec
+
+if TYPE_CHECKING:
+    from dml.audit import Rate
 
 version = 2
 LARGEST = 0.9  # a filter needs some images
@@ -55,7 +59,9 @@ class Rates:
         data = spec.dataset
         return self._folder / f"{data.packed[:16]}-{data.split}-{data.labels}-{name}-{version}.json"
 
-    def _guess(self, spec: TrialSpec, name: str) -> audit.Rate:
+    def _guess(self, spec: TrialSpec, name: str) -> Rate:
+        from dml import audit  # imports scipy, which `dml check` does not need
+
         data = open_trial(replace(spec, training=of_whole_backbone(spec.training)), self._data_root)
         part = taking_part(data.observed)
         order = np.argsort(data.rows[part], kind="stable")
