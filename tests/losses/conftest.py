@@ -221,6 +221,17 @@ class Check:
     forms = staticmethod(forms)
 
     @staticmethod
+    def of_pairs(name, naive, kind, duplicates=True, rescaled=lambda x: x, **settings):
+        """The loss is naive(z, positives, negatives, **settings), with unit rows z, and with rows `rescaled`."""
+        for seed, normalize in enumerate((True, False)):
+            x, y = make_batch(seed, duplicates=duplicates)
+            tuples = forms(y, seed)[kind]
+            pairs, rows = pair_lists(y, tuples), unit_rows if normalize else lambda x: x
+            loss = dml.losses.build(name, normalize=normalize, **settings)
+            reference = lambda e, pairs=pairs, rows=rows: naive(rows(e), *pairs, **settings)  # noqa: E731
+            Check.equal(loss, reference, x if normalize else rescaled(x), y, tuples)
+
+    @staticmethod
     def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):
         """loss(x, y, tuples) and naive(x) have one value and gradient; `tied`: those of equal rows are summed."""
         value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
