@@ -4,6 +4,7 @@ import inspect
 import re
 import textwrap
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -219,6 +220,33 @@ class Check:
     some_triples = staticmethod(some_triples)
     some_pairs = staticmethod(some_pairs)
     forms = staticmethod(forms)
+
+    @staticmethod
+    def of_pairs(name, naive, kind, duplicates=True, rescaled=lambda x: x, **settings):
+        """The loss is naive(z, positives, negatives, **settings), with unit rows z, and with rows `rescaled`."""
+        for seed, normalize in enumerate((True, False)):
+            x, y = make_batch(seed, duplicates=duplicates)
+            tuples = forms(y, seed)[kind]
+            pairs, rows = pair_lists(y, tuples), unit_rows if normalize else lambda x: x
+            loss = dml.losses.build(name, normalize=normalize, **settings)
+            reference = lambda e, pairs=pairs, rows=rows: naive(rows(e), *pairs, **settings)  # noqa: E731
+            Check.equal(loss, reference, x if normalize else rescaled(x), y, tuples)
+
+    @staticmethod
+    def of_anchors(name, costs, normalize, settings, **batch):
+        """The loss is the mean of the lists costs(similarities, positives, negatives, **settings) of all anchors."""
+        x, y = make_batch(0, **batch)
+
+        def naive(sides, x):
+            z, each = unit_rows(x) if normalize else x, []
+            for i, s in enumerate(z @ z.T):
+                near, far = ([j for j in range(len(y)) if (i, j) in pairs] for pairs in sides)
+                each += costs(s, near, far, **settings) if near else []
+            return sum(each) / len(each)
+
+        loss = dml.losses.build(name, normalize=normalize, **settings)
+        for tuples in forms(y, 0).values():
+            Check.equal(loss, partial(naive, [set(pairs) for pairs in pair_lists(y, tuples)]), x, y, tuples)
 
     @staticmethod
     def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):

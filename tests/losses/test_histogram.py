@@ -4,46 +4,35 @@ import torch
 import dml.losses
 
 
-def naive(check, positives, negatives, bins, normalize):
+def naive(z, positives, negatives, bins):
     """Node by node, pair by pair, by the definition."""
     positives, negatives = ({(min(p), max(p)) for p in pairs} for pairs in (positives, negatives))
+    nodes = torch.linspace(-1, 1, bins, dtype=z.dtype)
+    step = 2 / (bins - 1)
 
-    def of(x):
-        z = check.unit_rows(x) if normalize else x
-        nodes = torch.linspace(-1, 1, bins, dtype=x.dtype)
-        step = 2 / (bins - 1)
+    def histogram(pairs):
+        total = z.new_zeros(bins)
+        for i, j in pairs:
+            s = (z[i] @ z[j]).clamp(-1, 1)
+            total = total + torch.relu(1 - (s - nodes).abs() / step)
+        return total / max(len(pairs), 1)
 
-        def histogram(pairs):
-            total = x.new_zeros(bins)
-            for i, j in pairs:
-                s = (z[i] @ z[j]).clamp(-1, 1)
-                total = total + torch.relu(1 - (s - nodes).abs() / step)
-            return total / max(len(pairs), 1)
-
-        return (histogram(negatives) * histogram(positives).cumsum(0)).sum()
-
-    return of
+    return (histogram(negatives) * histogram(positives).cumsum(0)).sum()
 
 
 @pytest.mark.parametrize("kind", ["none", "triples", "pairs", "lists"])
 @pytest.mark.parametrize("bins", [2, 11, 201])
 def test_against_a_loop(check, kind, bins):
-    for seed, normalize in enumerate((True, False)):
-        x, y = check.batch(seed, duplicates=False)
-        x = x if normalize else x / x.norm(dim=1, keepdim=True) * 0.9
-        tuples = check.forms(y, seed)[kind]
-        loss = dml.losses.build("histogram", bins=bins, normalize=normalize)
-        check.equal(loss, naive(check, *check.pair_lists(y, tuples), bins, normalize), x, y, tuples)
+    check.of_pairs("histogram", naive, kind, False, lambda x: x / x.norm(dim=1, keepdim=True) * 0.9, bins=bins)
 
 
 def test_no_gradient_where_similarities_are_clamped(check):
     """Without normalisation s leaves [-1, 1]; there the loss is constant."""
     x, y = check.batch(0, duplicates=False)
-    positives, negatives = check.pair_lists(y)
     x = x / 2
     similarities = x @ x.T
     assert 0 < (similarities.abs() > 1).sum() < similarities.numel()
-    reference = naive(check, positives, negatives, 21, False)
+    reference = lambda e: naive(e, *check.pair_lists(y), 21)  # noqa: E731
     check.equal(dml.losses.build("histogram", bins=21, normalize=False), reference, x, y)
     _, gradient = check.run(
         dml.losses.build("histogram", normalize=False), 100 * torch.eye(4) + 50, y[:4] * 0 + torch.arange(4) // 2
