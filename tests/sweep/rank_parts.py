@@ -4,39 +4,25 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from dml.models._wrapped import Untrained
 from dml.training.process import rank_and_size
 
 
-class Backbone(nn.Module):
+class Backbone(Untrained, nn.Module):
     """images (N, C, S, S) -> (N, 16)."""
 
     steps: ClassVar[int] = 0  # of all trials in this process
-    version: ClassVar[int] = 1
-    packages: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, channels: int, image_size: int, folder: str):
         super().__init__()
         self.features = 16
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(channels * image_size**2, 16), nn.Tanh())
         self._folder = Path(folder)
-
-    @classmethod
-    def channels_for(cls, channels: int) -> int:
-        return channels
-
-    @classmethod
-    def statistics(cls, **settings: Any) -> None:
-        return None
-
-    @classmethod
-    def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(settings)
 
     def forward(self, images: Tensor) -> Tensor:
         if self.training:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dml.models._wrapped import Untrained
 from dml.types import Tuples
 
 
-class Backbone(nn.Module):
+class Backbone(Untrained, nn.Module):
     """images (N, C, S, S) -> (N, 16), with dropout from the global random state."""
-
-    version: ClassVar[int] = 1
-    packages: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, channels: int, image_size: int, dropout: float = 0.0):
         super().__init__()
@@ -24,18 +21,6 @@ class Backbone(nn.Module):
         self.layers = nn.Sequential(
             nn.Flatten(), nn.Linear(channels * image_size**2, 16), nn.Tanh(), nn.Dropout(dropout)
         )
-
-    @classmethod
-    def channels_for(cls, channels: int) -> int:
-        return channels
-
-    @classmethod
-    def statistics(cls, **settings: Any) -> None:
-        return None
-
-    @classmethod
-    def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(settings)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images)
