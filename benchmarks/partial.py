@@ -1,6 +1,6 @@
-"""Measures training upper blocks on stored activations beside the whole network, for `docs/benchmarks/partial.md`.
+"""Measures training upper blocks on stored activations beside the whole network.
 
-    python benchmarks/partial.py [--rounds 5] [--images 1024] [--out docs/benchmarks/partial.md]
+    python benchmarks/partial.py [--rounds 5] [--images 1024] [--out FILE]
 
 Both train a MobileNet v2 (torchvision, random weights, 128 x 128 pixels) with a linear head of 128 dimensions by
 multi-similarity loss with its miner and AdamW, on batches of 64 = 16 classes x 4 images of the same dataset, on one
