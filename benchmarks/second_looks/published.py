@@ -128,9 +128,9 @@ class Mean:
         bounds = [(np.var(values, ddof=1) * (1 / n + folds / (n - 1)), n - 1), *([classes] if classes else [])]
         terms = [term for term in (*bounds, *searches) if term[0] > 0]
         variance = sum(term[0] for term in terms)
-        total = variance, variance**2 / sum(part**2 / freedom for part, freedom in terms)
+        total = variance, variance**2 / sum(part**2 / freedom for part, freedom in terms) if terms else 1
         self.errors = [(part**0.5, freedom) for part, freedom in (total, *bounds) if part > 0]
-        self.half = max(error * stats.t.ppf(0.975, freedom) for error, freedom in self.errors)
+        self.half = max((error * stats.t.ppf(0.975, freedom) for error, freedom in self.errors), default=0.0)
 
     def __str__(self):
         low, high = self.mean - self.half, self.mean + self.half

@@ -71,10 +71,10 @@ def roots(tmp_path_factory) -> dict[str, Path]:
     source = sources.build("imagefolder", root=str(base), table=str(base / "table.csv"), disjoint="coarse")
     manifest = pack(source, base / "raw", base / "packed", report=lambda line: None)
     studies = [study_of(name) for name in STUDIES]
-    models = [(n.name, rate, dict(n.settings)) for study in studies for n in study.noise for rate in n.rates]
-    unique = list({(model, rate): (model, rate, settings) for model, rate, settings in models}.values())
-    given = [("uniform", rate, {}) for model, rate, _ in unique if model == "given"]  # as people might give them
-    unique = [entry for entry in unique if entry[0] != "given"]
+    models = [(n, rate) for study in studies for n in study.noise for rate in n.rates]
+    as_given = {(n.label, rate) for n, rate in models if n.name in ("given", "label_file")}  # by people, or from files
+    unique = {(n.name, rate): dict(n.settings) for n, rate in models if n.name not in ("given", "label_file")}
+    drawn = [(*model, settings) for model, settings in unique.items()]
     found = {}
     for level in ("fine", "coarse"):
         root = base / level
@@ -86,8 +86,9 @@ def roots(tmp_path_factory) -> dict[str, Path]:
         for phase in ("tune", "confirm"):
             images = trial_data.training_rows(root, "any", phase)
             labels = packed.index[level].to_numpy()[images]
-            tables.append(noise.table(images, labels, unique, [0], phase, images=packed.images))
-            tables.append(noise.table(images, labels, given, [0], phase).assign(noise="given"))
+            tables.append(noise.table(images, labels, drawn, [0], phase, images=packed.images))
+            for label, rate in sorted(as_given):
+                tables.append(noise.table(images, labels, [("uniform", rate, {})], [0], phase).assign(noise=label))
         (root / "noise").mkdir()
         pd.concat(tables).to_parquet(root / "noise" / "any.parquet", index=False)
         found[level] = root
