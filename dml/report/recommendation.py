@@ -222,7 +222,7 @@ def outcome(study: str, method: str, baseline: str, gains: Mapping[str, Summary]
     if not gains:
         return Outcome(say("outcome_no_baseline", method=method), refit)
     metric, gain = next(iter(gains.items()))
-    if gain.mean <= 0:
+    if round(gain.mean, 1) <= 0:  # as it is printed
         return Outcome(say("outcome_below", method=method, baseline=baseline, points=numbers), free)
     if gain.n < 2:
         command = refit if gain.mean >= SMALL else free

@@ -115,6 +115,8 @@ def test_a_sure_gain_must_matter_too(gains, free, seeds):
     }
     alone = gains[0] == SMALL  # one seed, so nothing is sure: the size of the first decides
     verdict = outcome("study", "triplet", "pixels", named)
+    none = [outcome("s", "a", "b", {"MAP@R": Summary(mean, 1.0, 0.01, 0.07, seeds)}).text for mean in (0.04, 0.0)]
+    assert none[0] == none[1]  # as it is printed
     assert verdict.free is (free if seeds > 1 else alone)
     assert verdict.command == "dml refit study" + " --free" * verdict.free
 
