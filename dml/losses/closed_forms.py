@@ -14,7 +14,7 @@ from dml.types import Space
 class _Untrained(Shown, nn.Module):
     """Asks a trial for a head in closed form: it is fitted to the features of the training images once, and nothing is
     trained. The features are those of the study's backbone if it is pretrained or frozen, else pixels.
-    `dml.training.closed_form` has the equations; its shrinkage is chosen on held-out training classes.
+    `dml.training.closed_form` has the equations.
     """
 
     closed_form: ClassVar[str]

@@ -16,8 +16,8 @@ mean, and the weight of `whitening` is the inverse Cholesky factor of W_s in pla
 `lda`: linear discriminant analysis. The same with B = T - W, the covariance between classes, in place of T. B has at
 most K - 1 directions for K classes; further ones are principal components of the whitened rows without them.
 
-The shrinkage s, if not given, is chosen on training classes: the classes are halved, each half is projected as the
-other half says, and the s with the highest mean MAP@R by cosine wins. Labels are the observed ones throughout.
+The shrinkage s is 1 unless given. Choosing it on held-out classes costs accuracy where labels are wrong: MAP@R then
+chooses the largest (docs/benchmarks/regime.md). Labels are the observed ones throughout.
 
 References
 ----------
@@ -30,7 +30,6 @@ shrinkage towards a multiple of I.
 from __future__ import annotations
 
 from functools import cached_property
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,20 +38,17 @@ from torch import Tensor, linalg
 from torch.nn import functional
 
 from dml.discovery import suggestion
-from dml.evaluation import evaluate
 from dml.tables import host_array
 from dml.tensors import check_dense, directions, from_array, without_autocast
 from dml.training.data import sample
 
-version = 1
+version = 2
 """Raised when the same rows give other projections; keys of trials whose head starts from one contain it."""
 
 KINDS = ("components", "whitening", "lda")
 NORMALIZED = ("whitening", "lda")  # kinds that take L2-normalised rows
-SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)
-DEFAULT = 1.0  # the shrinkage if classes are too few, or their halves have too few images, to choose one
+SHRINKAGE = 1.0
 FITTED = 10_000  # training rows that take part, at most
-SCORED = 2_000  # rows of held-out classes that a shrinkage is chosen by, at most
 THINNED = 20  # rows a class on average; with fewer left, whole classes are left out instead
 NONE = 1e-10  # a variance below this share of the mean or largest one is zero
 
@@ -65,7 +61,6 @@ class Projection(NamedTuple):
 
     weight: Tensor  # float32 (d, D)
     bias: Tensor  # float32 (d,)
-    shrinkage: float | None  # None: the kind has none
     normalize_input: bool
 
 
@@ -83,7 +78,7 @@ def fit(
 @without_autocast
 def apply(projection: Projection, features: np.ndarray) -> np.ndarray:
     """Features (..., D) -> float32 (..., d)."""
-    weight, bias, _, normalize_input = projection
+    weight, bias, normalize_input = projection
     rows = from_array(_features(features).astype(np.float32, copy=False)).to(weight.device)
     rows = directions(rows.reshape(-1, rows.shape[-1])).view(rows.shape) if normalize_input else rows
     return functional.linear(rows, weight, bias).cpu().numpy()
@@ -112,7 +107,6 @@ class ClosedForm:
         else:
             self._rows = torch.from_numpy(np.asarray(rows[kept], dtype=np.float64))
         self._labels = np.unique(observed[kept], return_inverse=True)[1]
-        self._chosen: dict[str, float] = {}
         finite = self._rows.isfinite().all(dim=1)
         if not finite.all():
             bad = int((~finite).sum())
@@ -123,53 +117,23 @@ class ClosedForm:
     def projection(self, kind: str, size: int | None = None, shrinkage: float | None = None) -> Projection:
         """One projection of one of `KINDS` to `size` d dimensions; None: all D, of `lda` its discriminants.
 
-        `shrinkage` s of `whitening` and `lda`, None: the best of `SHRINKAGES` on held-out training classes, or 1 if
-        there are fewer than four classes or too few images of each. Axes without variance are zero rows of the weight;
-        each axis has the sign that makes its largest weight positive. Raises ValueError for an unknown kind, a size
-        outside of 1 to D, an invalid shrinkage, and for classes that have no two different images, or of which there is
-        only one (`lda`).
+        `shrinkage` s of `whitening` and `lda`, None: 1; `components` have none. Axes without variance are zero rows of
+        the weight; each axis has the sign that makes its largest weight positive. Raises ValueError for an unknown
+        kind, a size outside of 1 to D, an invalid shrinkage, and for classes that have no two different images, or of
+        which there is only one (`lda`).
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
             mean = self._rows.mean(dim=0)
             centred = self._rows - mean
             axes = _eye(len(mean), mean) if size is None else _principal(centred.T @ centred / len(centred), size)
-            return _projection(axes, mean, None, False)
-        shrinkage = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
-        return _projection(self._moments.axes(kind, size, shrinkage), self._moments.mean, shrinkage, True)
-
-    def shrinkage(self, kind: str) -> float:
-        """The shrinkage of `whitening` or `lda` that held-out training classes choose; of equal ones the lowest."""
-        self._check(kind, None, DEFAULT)
-        if kind not in self._chosen:
-            scores = {
-                s: fmean(_score(fitted.projected(rows, kind, s), labels) for fitted, rows, labels in self._halves)
-                for s in SHRINKAGES
-                if self._halves
-            }
-            self._chosen[kind] = max(scores, key=lambda s: scores[s], default=DEFAULT)
-        return self._chosen[kind]
-
-    @cached_property
-    def _halves(self) -> list[tuple[_Moments, Tensor, np.ndarray]]:
-        """The moments of each half of the classes, and the other's rows less their mean, with labels, if classes do."""
-        if int(self._labels.max()) + 1 < 4:
-            return []
-        halves = [np.flatnonzero(self._labels % 2 == half) for half in (0, 1)]
-        moments = [_Moments(self._unit[half], self._labels[half]) for half in halves]
-        if any(half.degenerate for half in moments):
-            return []
-        tested = [held_out[some(self._labels[held_out], SCORED)] for held_out in reversed(halves)]
-        return [(m, self._unit[rows] - m.mean, self._labels[rows]) for m, rows in zip(moments, tested, strict=True)]
+            return _projection(axes, mean, False)
+        given = SHRINKAGE if shrinkage is None else float(shrinkage)
+        return _projection(self._moments.axes(kind, size, given), self._moments.mean, True)
 
     @cached_property
     def _moments(self) -> _Moments:
-        return _Moments(self._unit, self._labels)
-
-    @cached_property
-    def _unit(self) -> Tensor:
-        """The rows, L2-normalised."""
-        return directions(self._rows)
+        return _Moments(directions(self._rows), self._labels)
 
     def _check(self, kind: str, size: int | None, shrinkage: float | None) -> None:
         if kind not in KINDS:
@@ -257,12 +221,6 @@ class _Moments:
         """Whether the rows of each class are equal."""
         return bool(self._within.trace() <= NONE * self._total.trace())
 
-    def projected(self, rows: Tensor, kind: str, shrinkage: float) -> Tensor:
-        """Rows (n, D) that are already less the mean, projected at full length."""
-        if kind == "whitening":
-            return linalg.solve_triangular(self._factor(kind, shrinkage), rows.T, upper=False).T
-        return rows @ self.axes(kind, None, shrinkage).T
-
     def _factor(self, kind: str, shrinkage: float) -> Tensor:
         """The Cholesky factor of the shrunk covariance within classes."""
         width = len(self.mean)
@@ -271,7 +229,7 @@ class _Moments:
         if failed:
             raise ValueError(
                 f"{kind}: shrinkage: expected more than 0, since the covariance within classes has no inverse, "
-                f"got {shrinkage}. Choices: such as {', '.join(f'{s:g}' for s in SHRINKAGES)}"
+                f"got {shrinkage}. Choices: such as {SHRINKAGE}"
             )
         return factor
 
@@ -309,16 +267,8 @@ def _eye(size: int, like: Tensor) -> Tensor:
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
-def _score(rows: Tensor, labels: np.ndarray) -> float:
-    """MAP@R by cosine; 0 if no class has two rows, or without columns."""
-    if not rows.shape[1]:
-        return 0.0
-    score = evaluate(rows.float(), labels, ["map@r"], backend="torch")["map@r"]
-    return 0.0 if np.isnan(score) else score
-
-
-def _projection(axes: Tensor, mean: Tensor, shrinkage: float | None, normalize_input: bool) -> Projection:
+def _projection(axes: Tensor, mean: Tensor, normalize_input: bool) -> Projection:
     """The projection onto axes (d, D) of rows less their mean (D,)."""
     largest = axes.gather(1, axes.abs().argmax(dim=1, keepdim=True))
     signed = torch.where(largest < 0, -axes, axes)
-    return Projection(signed.float(), -(signed @ mean).float(), shrinkage, normalize_input)
+    return Projection(signed.float(), -(signed @ mean).float(), normalize_input)

@@ -6,9 +6,8 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from dml.evaluation import evaluate
 from dml.training import closed_form
-from dml.training.closed_form import KINDS, SHRINKAGES, apply, fit
+from dml.training.closed_form import KINDS, apply, fit
 
 CLASSES, PER_CLASS, WIDTH = 6, 12, 5
 
@@ -128,19 +127,13 @@ def test_of_many_rows_of_large_classes_every_second_takes_part(kind, rows, monke
 
 
 @pytest.mark.parametrize("kind", ["whitening", "lda"])
-def test_the_shrinkage_is_chosen_on_held_out_classes(kind, rows):
-    """Each half of the classes is scored by the other's projection, at the full length."""
+def test_the_shrinkage_is_one_whatever_the_labels(kind, rows):
+    """Choosing it by MAP@R of held-out classes took 10 where labels are wrong, and cost 4 points of R@1 on Cars."""
     features, labels = rows
-    own, scores = unit(features), {}
-    for s in SHRINKAGES:
-        found = []
-        for half in (0, 1):
-            fitted, tested = labels % 2 == half, labels % 2 != half
-            projection = fit(kind, own[fitted], labels[fitted], None, s)
-            found.append(evaluate(applied(projection, own[tested]), labels[tested], ["map@r"])["map@r"])
-        scores[s] = np.mean(found)
-    assert len(set(scores.values())) > 2
-    assert fit(kind, features, labels, 3).shrinkage == max(scores, key=scores.get)
+    for given in (labels, np.random.default_rng(1).permutation(labels)):
+        expected = fit(kind, features, given, 3, shrinkage=1.0)
+        assert torch.equal(fit(kind, features, given, 3).weight, expected.weight)
+    assert not torch.equal(fit(kind, features, labels, 3, shrinkage=10.0).weight, expected.weight)
 
 
 @pytest.mark.gpu
@@ -150,6 +143,5 @@ def test_on_a_gpu_it_is_that_of_a_cpu(kind, rows):
     features, labels = rows
     here, there = (fit(kind, torch.from_numpy(features).to(device), labels) for device in ("cpu", "cuda"))
     assert there.weight.is_cuda
-    assert there.shrinkage == here.shrinkage
     torch.testing.assert_close(there.weight.cpu(), here.weight, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(there.bias.cpu(), here.bias, atol=1e-5, rtol=1e-5)

@@ -13,7 +13,6 @@ from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.evaluation import augmented, evaluate
 from dml.sweep.inputs.baselines import closed_form_scores
-from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
 from dml.training.free import choose
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
@@ -23,12 +22,6 @@ pytestmark = pytest.mark.slow
 KEY = "test/fine/recall@1"
 TRAINED, RATES, SEEDS = range(6), (0.0, 0.4), (0, 1)
 NAMES = [f"pixels, {size}{word}" for word in ("components", "whitened", "LDA") for size in ("", "8 ")]
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    """Shrinkage is chosen by the scores of few images."""
-    monkeypatch.setattr(closed_form, "SCORED", 100)
 
 
 @pytest.fixture(scope="module")
