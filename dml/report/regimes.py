@@ -35,14 +35,16 @@ TITLE = "What to do"
 BETTER, WORSE = "better", "worse"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
-NAMES = {"given": "of labels as given"}
+NAMES = {"given": "of labels as given", "label_file": "of the labels of a file", "similarity": "similar classes"}
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
+    Column("free", "Free: R@1 / MAP@R"),
+    Column("trained", "Trained"),
+    Column("gain", "Gain in R@1"),
+    Column("map", "In MAP@R"),
     Column("do", "Do this"),
-    Column("over", "Over"),
-    Column("gain", "R@1"),
-    Column("map", "MAP@R"),
+    Column("minutes", "Minutes", note="Of all trials of the trained row with its search, on one core"),
     Column("covers", "Intervals cover"),
     Column("study", "Study", "name"),
 )
@@ -102,52 +104,63 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     if len(matching) != 1:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
     gain, same, key = matching[0]
-    method, cheap, falls = _trained(results.methods[gain.best]), _without_training(gain.untrained), entry.get("falls")
-    do = cheap
+    best, cheap, falls = gain.best, _without_training(gain.untrained), entry.get("falls")
+    do = f"{cheap} (not told apart)"
     if falls:
         do = f"does not stand: {falls}"
     elif gain_verdict(gain.gain) == BETTER:
-        do = f"train: {method}"
+        do = "train"
     elif same is not None and gain_verdict(same.gain) == BETTER:
-        do = f"{cheap}; for {same.untrained.length} dimensions train: {method}"
-    elif gain_verdict(gain.gain) != WORSE:
-        do = f"{cheap} (not told apart from training: {method})"
-    told = caveats(results.study, results.cells[gain.best])
+        do = f"{cheap}; for {same.untrained.length} dimensions train"
+    elif gain_verdict(gain.gain) == WORSE:
+        do = cheap
+    told = caveats(results.study, results.cells[best])
     chosen = after_comma(ON_CORRECT if ON_CORRECT in told else "")
-    others = [RISING] * (RISING in doubts(results, gain.best)) + [caveat for caveat in told if caveat != ON_CORRECT]
+    others = [RISING] * (RISING in doubts(results, best)) + [caveat for caveat in told if caveat != ON_CORRECT]
     ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
     ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
+    scores = [(one.untrained.score, one.untrained.score + one.gain.mean) for one in (gain, ordered) if one is not None]
+    free, trained = (" / ".join(f"{score:.1f}" for score in side) for side in zip(*scores, strict=True))
+    minutes = results.trials.loc[results.trials["cell"] == best, "seconds"].sum() / 60
     return {
         "case": case,
-        "wrong": (f"{written(rate)} {NAMES.get(noise, noise)}" if rate else "none") + chosen,
-        "do": do,
-        "over": _baseline_text(results, gain),
+        "wrong": (f"{written(rate)} {NAMES.get(noise.partition(':')[0], noise)}" if rate else "none") + chosen,
+        "free": f"{_baseline_text(results, gain)}: {free}",
+        "trained": f"{_trained(results.methods[best])}: {trained}",
         "gain": points(gain.gain) + after_comma(", ".join(others)),
         "map": points(ordered.gain) if ordered is not None else NOTHING,
+        "do": do,
+        "minutes": f"{minutes:.0f}" if minutes >= 1 else "under 1",
         "covers": _sources_text(results, gain, ordered),
         "study": results.study.name,
-        "trained": method,
         "falls": bool(falls),
     }
 
 
 def _sources_text(results: Results, gain: Gain, ordered: Gain | None) -> str:
-    """`5 folds`; of one class split `seeds and searches; MAP@R: seeds, classes and searches`."""
+    """`5 folds`; of one class split `seeds and searches (MAP@R: seeds, classes and searches)`."""
     if results.study.splits > 1:
         return counted(results.study.splits, "fold" if results.study.folds else "class split")
-    of_map = f"; MAP@R: {ordered.sources}" if ordered is not None and ordered.sources != gain.sources else ""
+    of_map = f" (MAP@R: {ordered.sources})" if ordered is not None and ordered.sources != gain.sources else ""
     return f"{gain.sources}{of_map}"
 
 
 def _baseline_text(results: Results, gain: Gain) -> str:
-    """`whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`: what the gain is over, by all seeds."""
+    """`whitening of both 224-pixel views`, `LDA to 64 dimensions of pixels`: what the gain is over, by all seeds."""
     side = results.study.dataset(gain.dataset).side
     pixels = f"{side}-pixel " if side else ""
-    each = []
+    each: dict[str, list[str]] = {}
     for start, projection, mirror in _parts(gain.untrained):
-        seen = start if start in (PIXELS, VECTORS) else f"both {pixels}views" if mirror else f"one {pixels}view"
-        each.append(f"{PROJECTED[projection]}{_to(gain.untrained)} of {seen}" if projection else seen)
-    return " or ".join(each)
+        what = f"{PROJECTED[projection]}{_to(gain.untrained)} of " if projection else ""
+        each.setdefault(what, []).append(start if start in (PIXELS, VECTORS) else "both" if mirror else "one")
+    return " or ".join(f"{what}{_views_text(views, pixels)}" for what, views in each.items())
+
+
+def _views_text(views: Sequence[str], pixels: str) -> str:
+    """`pixels`, `one 224-pixel view`, `one or both 224-pixel views`."""
+    if views[0] in (PIXELS, VECTORS):
+        return views[0]
+    return f"{' or '.join(sorted(views, reverse=True))} {pixels}{'views' if 'both' in views else 'view'}"
 
 
 def _parts(baseline: Baseline) -> list[tuple[str, str, bool]]:

@@ -56,8 +56,10 @@ def test_gains_are_over_the_best_baseline_of_any_length_and_of_the_same(results,
         said = row["gain"].replace("\N{MINUS SIGN}", "-").removesuffix(", still rising")
         assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]"
     short, cheap = frame["do"]
-    assert short.startswith("whiten; for 128 dimensions train: ")
-    assert "easy" in short
+    assert short == "whiten; for 128 dimensions train"
+    assert [row.endswith(": 81.0") for row in frame["free"]] == [True, True]
+    assert [row.rpartition(": ")[2] for row in frame["trained"]] == ["80.0", "50.0"]
+    assert all("easy" in row for row in frame["trained"])
     assert cheap == "whiten", "training is worse there"
     text = markdown([made])
     assert "\n| Digits | 40% uniform, chosen on correct labels |" in text
