@@ -1,9 +1,11 @@
 """What a study costs: the trials are counted as the plan counts them, and the time is that of earlier trials."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
+import torch
 
 from dml.config import Study
 from dml.sweep import cost as costs
@@ -29,6 +31,14 @@ STEP = 0.02  # seconds
 @pytest.mark.parametrize(("seconds", "text"), [(88, "88 s"), (700, "12 min"), (32_620, "9.1 h"), (61_300, "17 h")])
 def test_a_time_has_two_digits(seconds, text):
     assert costs.duration_text(seconds) == text
+
+
+def test_seconds_that_other_processes_take_do_not_count(monkeypatch):
+    monkeypatch.setattr(costs, "ENOUGH", 3)
+    with costs._threads(1):
+        assert costs._typical_seconds(lambda: time.sleep(0.05), 1.0, torch.device("cpu")) < 0.02
+    with costs._threads(2):  # whose seconds would add up
+        assert costs._typical_seconds(lambda: time.sleep(0.05), 0.1, torch.device("cpu")) >= 0.05
 
 
 @pytest.fixture(autouse=True)
