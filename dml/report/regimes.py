@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 
 from dml import losses
-from dml.config.for_use import ON_CORRECT, caveats
+from dml.config.for_use import caveats
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import PIXELS, SAME, VECTORS, Baseline, Gain, gain_of_best
@@ -39,12 +39,14 @@ NAMES = {"given": "of labels as given", "label_file": "of the labels of a file",
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
-    Column("free", "Free: R@1 / MAP@R"),
-    Column("trained", "Trained"),
+    Column("do", "Do this"),
+    Column("free", "Free", note="R@1 / MAP@R"),
+    Column("trained", "Trained", note="R@1 / MAP@R"),
     Column("gain", "Gain in R@1"),
     Column("map", "In MAP@R"),
-    Column("do", "Do this"),
-    Column("minutes", "Minutes", note="Of all trials of the trained row with its search, on one core"),
+    Column("minutes", "Minutes", note="Of all trials of what is trained, with its search, on one core"),
+    Column("over", "Free is"),
+    Column("method", "Trained is"),
     Column("covers", "Intervals cover"),
     Column("study", "Study", "name"),
 )
@@ -115,8 +117,7 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     elif gain_verdict(gain.gain) == WORSE:
         do = cheap
     told = caveats(results.study, results.cells[best])
-    chosen = after_comma(ON_CORRECT if ON_CORRECT in told else "")
-    others = [RISING] * (RISING in doubts(results, best)) + [caveat for caveat in told if caveat != ON_CORRECT]
+    others = [RISING] * (RISING in doubts(results, best)) + list(told)
     ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
     ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
     scores = [(one.untrained.score, one.untrained.score + one.gain.mean) for one in (gain, ordered) if one is not None]
@@ -124,13 +125,15 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     minutes = results.trials.loc[results.trials["cell"] == best, "seconds"].sum() / 60
     return {
         "case": case,
-        "wrong": (f"{written(rate)} {NAMES.get(noise.partition(':')[0], noise)}" if rate else "none") + chosen,
-        "free": f"{_baseline_text(results, gain)}: {free}",
-        "trained": f"{_trained(results.methods[best])}: {trained}",
+        "wrong": f"{written(rate)} {NAMES.get(noise.partition(':')[0], noise)}" if rate else "none",
+        "do": do,
+        "free": free,
+        "trained": trained,
         "gain": points(gain.gain) + after_comma(", ".join(others)),
         "map": points(ordered.gain) if ordered is not None else NOTHING,
-        "do": do,
         "minutes": f"{minutes:.0f}" if minutes >= 1 else "under 1",
+        "over": _baseline_text(results, gain),
+        "method": _trained(results.methods[best]),
         "covers": _sources_text(results, gain, ordered),
         "study": results.study.name,
         "falls": bool(falls),
