@@ -1,7 +1,8 @@
 """What a good practitioner gets without training: the best features, projection and views, chosen on held-out classes.
 
 Candidates are all features that are given (of several layers, poolings or networks), each row of unit length, x
-projections (none, principal components, whitening, LDA: `dml.training.closed_form`) x one view of each image or both.
+projections (none, principal components, whitening and LDA with shrinkage 1 or, which suits short layers, 0.1:
+`dml.training.closed_form`) x one view of each image or both.
 The observed classes are halved; each half is embedded as the other half says, and the candidate with the highest mean
 score wins. No correct label, validation set or step of training is needed. The winner is fitted to all classes.
 
@@ -26,7 +27,7 @@ from dml.data.packing.decoding import CorruptImage, How, as_resize, decode, resi
 from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
-from dml.training.closed_form import KINDS, ClosedForm, Projection, apply, some, taking_part
+from dml.training.closed_form import SHRINKAGE, ClosedForm, Projection, apply, some, taking_part
 from dml.types import Views
 
 version = 2
@@ -35,6 +36,12 @@ version = 2
 KIND = "free"  # of a head, beside those of `closed_form`
 NO_PROJECTION = "none"
 WORDS = {NO_PROJECTION: "as they are", "components": "components", "whitening": "whitened", "lda": "LDA"}
+SHARP = 0.1  # the other shrinkage
+FORMS: tuple[tuple[str, float | None], ...] = (  # of equally good ones the first is chosen
+    *((NO_PROJECTION, None), ("components", None), ("whitening", SHRINKAGE), ("lda", SHRINKAGE)),
+    *(("whitening", SHARP), ("lda", SHARP)),
+)
+SHARPLY = {"whitening": "sharply whitened", "lda": "sharp LDA"}
 SCORED = 2_000  # rows of held-out classes that are scored, at most
 FEWEST = 4  # classes, of which half can be told apart
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
@@ -48,11 +55,13 @@ class Candidate:
     features: str  # the name of the features
     projection: str  # `none`, or a kind of `closed_form`
     views: Views
+    shrinkage: float | None = None
 
     def __str__(self) -> str:
         """`before conv_head, whitened, both views`; the last layer is not named."""
         named = "" if self.features == Layers.last else f"{self.features}, "
-        return named + WORDS[self.projection] + (", both views" if self.views == "mirror" else "")
+        words = SHARPLY if self.shrinkage == SHARP else WORDS
+        return named + words[self.projection] + (", both views" if self.views == "mirror" else "")
 
 
 @dataclass(frozen=True)
@@ -250,15 +259,17 @@ def candidates(
             continue
         forms, shorter = ClosedForm(features[:, 0], labels), size is not None and size < features.shape[2]
         views: tuple[Views, ...] = ("one", "mirror") if features.shape[1] > 1 else ("one",)
-        for kind in (NO_PROJECTION, *KINDS) if only is None else (only.projection,):
+        for kind, shrinkage in FORMS if only is None else ((only.projection, only.shrinkage),):
             if kind == NO_PROJECTION and shorter:
                 continue
             try:
-                projection = None if kind == NO_PROJECTION else forms.projection(kind, size if shorter else None)
+                projection = (
+                    None if kind == NO_PROJECTION else forms.projection(kind, size if shorter else None, shrinkage)
+                )
             except ValueError:  # too few images of a class
                 continue
             for view in views if only is None else (only.views,):
-                yield Candidate(name, kind, view), projection
+                yield Candidate(name, kind, view, shrinkage), projection
 
 
 def embedded(candidate: Candidate, projection: Projection | None, features: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What is chosen without training, against a loop over all candidates."""
 
+from dataclasses import astuple
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from dml import models
 from dml.data import DataError
 from dml.evaluation import augmented, evaluate
 from dml.training import free
-from dml.training.closed_form import KINDS, ClosedForm, apply
+from dml.training.closed_form import KINDS, NORMALIZED, ClosedForm, apply
 
 CLASSES, EACH = 12, 8
 
@@ -35,7 +36,8 @@ def unit(x):
 def naive(features, labels, metric):
     """The mean score of each candidate on the classes that it was not fitted to."""
     scores = {}
-    for name, kind, both in product(features, ("none", *KINDS), (False, True)):
+    kinds = [(kind, s) for kind in ("none", *KINDS) for s in ((1.0, 0.1) if kind in NORMALIZED else (None,))]
+    for name, (kind, shrinkage), both in product(features, kinds, (False, True)):
         each = []
         for half in (0, 1):
             fitted, tested = labels % 2 == half, labels % 2 != half
@@ -43,10 +45,11 @@ def naive(features, labels, metric):
             if kind == "none":
                 found = given[tested]
             else:
-                projection = ClosedForm(unit(features[name])[fitted][:, 0], labels[fitted]).projection(kind)
+                forms = ClosedForm(unit(features[name])[fitted][:, 0], labels[fitted])
+                projection = forms.projection(kind, None, shrinkage)
                 found = np.stack([apply(projection, given[tested][:, view]) for view in range(1 + both)], axis=1)
             each.append(evaluate(unit(unit(found).sum(axis=1)), labels[tested], [metric])[metric])
-        scores[name, kind, "mirror" if both else "one"] = np.mean(each)
+        scores[name, kind, "mirror" if both else "one", shrinkage] = np.mean(each)
     return scores
 
 
@@ -54,16 +57,14 @@ def naive(features, labels, metric):
 def test_the_best_candidate_on_held_out_classes_is_fitted_to_all(metric):
     features, labels = made()
     found, expected = free.choose(features, labels, metric), naive(features, labels, metric)
-    own = {(one.features, one.projection, one.views): score for one, score in found.scores.items()}
+    own = {astuple(one): score for one, score in found.scores.items()}
     assert own == pytest.approx(expected, abs=1e-6)
     best = max(expected, key=expected.get)
-    assert (
-        (found.chosen.features, found.chosen.projection, found.chosen.views) == best == ("good", "whitening", "mirror")
-    )
-    projection = ClosedForm(features["good"][:, 0], labels).projection("whitening")
+    assert astuple(found.chosen) == best == ("good", "whitening", "mirror", free.SHARP)
+    projection = ClosedForm(features["good"][:, 0], labels).projection("whitening", None, free.SHARP)
     both = [unit(apply(projection, features["good"][:, view])) for view in (0, 1)]
     np.testing.assert_allclose(found.embed(features), unit(sum(both)), atol=1e-5)
-    assert str(found.chosen) == "good, whitened, both views"
+    assert str(found.chosen) == "good, sharply whitened, both views"
 
 
 def test_wrong_labels_choose_as_they_are():
