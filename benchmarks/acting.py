@@ -64,7 +64,7 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
     codes = np.unique(labels[kept], return_inverse=True)[1]
     fits = free.candidates({steps.LAST: train[kept]}, codes, None)
     one, projection = next(c for c in fits if (c[0].projection, c[0].views) == ("whitening", "mirror"))
-    result = evaluation.evaluate(free.embedded(one, projection, tested), classes, list(steps.METRICS), keep="return")
+    result = evaluation.evaluate(free.embedded(one, projection, tested), classes, list(steps.METRICS), per_query=True)
     return evaluation.per_class(result.per_query)[["queries", *steps.METRICS]].to_numpy() * [1, 100, 100]
 
 
