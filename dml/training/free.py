@@ -145,8 +145,8 @@ def look(
 
     `features` as of `choose`; of image files what `features_of` returns, of vectors (n, D) `{"vectors": x[:, None]}`.
     `labels` are whole numbers or names (n,), -1: none. The first of `metrics` chooses. `suspects` bool (n,): images
-    whose labels look wrong (`dml.audit`). In a step of its own they neither choose nor are fitted to. Raises ValueError for other shapes, a missing label,
-    no metric, or fewer than four classes of two images.
+    whose labels look wrong (`dml.audit`). In a step of its own they neither choose nor are fitted to. Raises ValueError
+    for other shapes, a missing label, no metric, or fewer than four classes of two images.
     """
     names = np.asarray(labels)
     if names.ndim != 1 or any(label is None or label != label for label in names.tolist()):
