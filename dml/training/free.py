@@ -1,8 +1,8 @@
 """What a good practitioner gets without training: the best features, projection and views, chosen on held-out classes.
 
 Candidates are all features that are given (of several layers, poolings or networks), each row of unit length, x
-projections (none, principal components, whitening and LDA with shrinkage 1 or, which suits short layers, 0.1:
-`dml.training.closed_form`) x one view of each image or both.
+projections (none, principal components, whitening and LDA: `dml.training.closed_form`; with shrinkage 1, with 0.1, which
+suits short layers, and with 10 for pixels) x one view of each image or both.
 The observed classes are halved; each half is embedded as the other half says, and the candidate with the highest mean
 score wins. No correct label, validation set or step of training is needed. The winner is fitted to all classes.
 
@@ -27,7 +27,7 @@ from dml.data.packing.decoding import CorruptImage, How, as_resize, decode, resi
 from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
-from dml.training.closed_form import SHRINKAGE, ClosedForm, Projection, apply, some, taking_part
+from dml.training.closed_form import NORMALIZED, SHRINKAGE, ClosedForm, Projection, apply, some, taking_part
 from dml.types import Views
 
 version = 2
@@ -36,12 +36,15 @@ version = 2
 KIND = "free"  # of a head, beside those of `closed_form`
 NO_PROJECTION = "none"
 WORDS = {NO_PROJECTION: "as they are", "components": "components", "whitening": "whitened", "lda": "LDA"}
-SHARP = 0.1  # the other shrinkage
+SHARP, SOFT = 0.1, 10.0  # the other shrinkages
 FORMS: tuple[tuple[str, float | None], ...] = (  # of equally good ones the first is chosen
-    *((NO_PROJECTION, None), ("components", None), ("whitening", SHRINKAGE), ("lda", SHRINKAGE)),
-    *(("whitening", SHARP), ("lda", SHARP)),
+    *((NO_PROJECTION, None), ("components", None)),
+    *((kind, shrinkage) for shrinkage in (SHRINKAGE, SHARP, SOFT) for kind in NORMALIZED),
 )
-SHARPLY = {"whitening": "sharply whitened", "lda": "sharp LDA"}
+WORDS_BY_SHRINKAGE = {
+    SHARP: {"whitening": "sharply whitened", "lda": "sharp LDA"},
+    SOFT: {"whitening": "softly whitened", "lda": "soft LDA"},
+}
 SCORED = 2_000  # rows of held-out classes that are scored, at most
 FEWEST = 4  # classes, of which half can be told apart
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
@@ -60,7 +63,7 @@ class Candidate:
     def __str__(self) -> str:
         """`before conv_head, whitened, both views`; the last layer is not named."""
         named = "" if self.features == Layers.last else f"{self.features}, "
-        words = SHARPLY if self.shrinkage == SHARP else WORDS
+        words = WORDS if self.shrinkage is None else WORDS_BY_SHRINKAGE.get(self.shrinkage, WORDS)
         return named + words[self.projection] + (", both views" if self.views == "mirror" else "")
 
 

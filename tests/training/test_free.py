@@ -36,7 +36,7 @@ def unit(x):
 def naive(features, labels, metric):
     """The mean score of each candidate on the classes that it was not fitted to."""
     scores = {}
-    kinds = [(kind, s) for kind in ("none", *KINDS) for s in ((1.0, 0.1) if kind in NORMALIZED else (None,))]
+    kinds = [(kind, s) for kind in ("none", *KINDS) for s in ((1.0, 0.1, 10.0) if kind in NORMALIZED else (None,))]
     for name, (kind, shrinkage), both in product(features, kinds, (False, True)):
         each = []
         for half in (0, 1):
