@@ -1,8 +1,8 @@
 """What a good practitioner gets without training: the best features, projection and views, chosen on held-out classes.
 
 Candidates are all features that are given (of several layers, poolings or networks), each row of unit length, x
-projections (none, principal components, whitening and LDA: `dml.training.closed_form`; with shrinkage 1, with 0.1, which
-suits short layers, and with 10 for pixels) x one view of each image or both.
+projections (none, principal components, whitening and LDA, `dml.training.closed_form`: with shrinkage 1, with 0.1 for
+short layers, with 10 for pixels) x one view of each image or both.
 The observed classes are halved; each half is embedded as the other half says, and the candidate with the highest mean
 score wins. No correct label, validation set or step of training is needed. The winner is fitted to all classes.
 
