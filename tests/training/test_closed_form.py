@@ -133,7 +133,7 @@ def test_the_shrinkage_is_one_whatever_the_labels(kind, rows):
     for given in (labels, np.random.default_rng(1).permutation(labels)):
         expected = fit(kind, features, given, 3, shrinkage=1.0)
         assert torch.equal(fit(kind, features, given, 3).weight, expected.weight)
-    assert not torch.equal(fit(kind, features, labels, 3, shrinkage=10.0).weight, expected.weight)
+        assert not torch.equal(fit(kind, features, given, 3, shrinkage=10.0).weight, expected.weight)
 
 
 @pytest.mark.gpu
