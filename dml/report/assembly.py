@@ -25,6 +25,7 @@ from dml.report.page.html import Notice, Page, PageSection
 from dml.report.recommendation import outcome_of
 from dml.report.results import FigureData, Results
 from dml.report.sections import Section
+from dml.types import ScoreKey
 
 STUDY = (
     "effects_of_choices",
@@ -159,7 +160,9 @@ def figure_arrays(
 ) -> dict[str, np.ndarray]:
     """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores."""
     loaded = replace(load(study, results, store), figures=FigureData(before=before or {}))
-    interval_sources(loaded)  # asks for each class's scores
+    objectives = {loaded.objective(cell.dataset) for cell in loaded.cells.values()}
+    for key in ("", *(str(ScoreKey.parse(key)._replace(metric="recall@1")) for key in objectives)):
+        interval_sources(loaded, key)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
         if name not in STUDY:  # others take no arrays
             for _ in section.content(loaded):

@@ -9,7 +9,7 @@ from synthetic import KEY, of_study, only_confirmed
 
 from dml import statistics
 from dml.config import SearchSection
-from dml.report.analysis.intervals import CLASSES, class_term, interval_sources, seed_interval
+from dml.report.analysis.intervals import CLASSES, SEEDS, class_term, interval_sources, seed_interval, weighted_interval
 from dml.report.analysis.paired import versus_winner
 from dml.report.assembly import figure_arrays
 from dml.report.sections.winners import winners
@@ -50,6 +50,15 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert "They are of one class split" in winners(results).caption
     fixed = of_study(results, search=SearchSection(sampler="fixed"))
     assert "one class split" not in winners(fixed).caption, "nothing is searched"
+
+
+def test_scores_beside_the_objective_have_classes_in_their_intervals_too(results, tmp_path):
+    ordered = of_study(results, search=SearchSection(objective="map@r"))
+    assert (interval_sources(ordered), interval_sources(ordered, KEY)) == (SEEDS, CLASSES)
+    first = next(iter(results.cells))
+    assert weighted_interval(ordered, KEY, {first: 1.0}) == weighted_interval(results, KEY, {first: 1.0})
+    kept = figure_arrays(ordered.study, tmp_path / "results" / ordered.study.name, tmp_path / "store")
+    assert any(f"/{KEY}/" in name for name in kept), "published"
 
 
 def test_trials_reused_from_a_snapshot_keep_its_scores_of_classes(results, tmp_path):

@@ -96,23 +96,20 @@ def block_plural(results: Results) -> str:
 
 
 @once
-def interval_sources(results: Results) -> str:
-    """What the intervals of the objective cover, and of comparisons by it."""
+def interval_sources(results: Results, key: str = "") -> str:
+    """What the intervals of a score cover, and of comparisons by it; "": of the objective of each cell."""
     if results.study.splits > 1:
         return SPLITS
     searched = results.study.search.tunes and any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
-    if cells and all(len(class_means(results, name)) for name in cells):
+    if cells and all(len(class_means(results, name, key)) for name in cells):
         return CLASSES_SEARCHES if searched else CLASSES
     return SEARCHES if searched else SEEDS
 
 
 def score_sources(results: Results, key: str, name: str) -> str:
-    """as `interval_sources`, of a cell's interval of any score: only the objective has scores of classes."""
-    sources = interval_sources(results)
-    if key == results.objective(results.cells[name].dataset):
-        return sources
-    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(sources, sources)
+    """as `interval_sources`, of a cell's interval of any score."""
+    return interval_sources(results, "" if key == results.objective(results.cells[name].dataset) else key)
 
 
 def coverage(results: Results, keys: Iterable[str]) -> str:
@@ -127,17 +124,20 @@ def coverage(results: Results, keys: Iterable[str]) -> str:
 
 
 @once
-def class_means(results: Results, name: str) -> pd.DataFrame:
-    """A cell's mean objective of each class in percent: a row per seed, a column per class; row `QUERIES`.
+def class_means(results: Results, name: str, key: str = "") -> pd.DataFrame:
+    """A cell's mean score of each class in percent, by default its objective: a row per seed, a column per class; row
+    `QUERIES`.
 
-    Empty if a trial left none, as older ones do.
+    Empty if a trial left none: clusterings have none, older trials only those of the objective.
     """
-    score = ScoreKey.parse(results.objective(results.cells[name].dataset))
+    objective = results.objective(results.cells[name].dataset)
+    score = ScoreKey.parse(key or objective)
+    part = score.set if str(score) == objective else str(score)
     means: dict[int, pd.Series] = {}
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
-    for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
-        saved = results.figures.of(FIGURE, key, score.set, partial(_saved, results, key, score))
+    for seed, trial in zip(rows["seed"], rows["key"].astype(str), strict=True):
+        saved = results.figures.of(FIGURE, trial, part, partial(_saved, results, trial, score))
         if not len(saved):
             return pd.DataFrame()
         means[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
@@ -184,7 +184,7 @@ def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> lis
     """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
     if score_sources(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
         return []
-    tables = [class_means(results, name) for name in weights]
+    tables = [class_means(results, name, key) for name in weights]
     rows = sorted(set.intersection(*(set(table.index) for table in tables)) - {QUERIES})
     columns = sorted(set.intersection(*(set(table.columns) for table in tables)))
     if not rows or len(columns) < 2:

@@ -61,7 +61,7 @@ def _written(block: object) -> str:
 
 def _body(table: Table) -> str:
     """The rows; names are code."""
-    head = [column.label.lower() for column in table.columns]
+    head = [column.label for column in table.columns]
     body = []
     for row in rows(table):
         texts = [re.sub(r"<(?=[A-Za-z/!?])", "&lt;", f"{cell.text} {cell.small}") for cell in row]  # no tag
