@@ -14,7 +14,7 @@ import pytest
 
 from dml import noise
 from dml.data import sources, splits
-from dml.data.packing import pack
+from dml.data.packing import Packed, pack
 from dml.training import data as trial_data
 from dml.training.loop import Training
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
@@ -50,6 +50,12 @@ def data_root(tmp_path_factory) -> Path:
     (root / "noise").mkdir()
     pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
     return root
+
+
+@pytest.fixture(scope="session")
+def packed(data_root) -> Packed:
+    """The images that the outputs are of."""
+    return trial_data.open_packed_of(data_root, "digits")
 
 
 @pytest.fixture

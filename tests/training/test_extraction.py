@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml.training import data as trial_data
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
 from dml.training.frozen.recipe import BATCH, SHARD
@@ -34,11 +33,6 @@ SHARDS = 4  # of the 1797 digits
 
 def quiet(line):
     """Report nothing."""
-
-
-@pytest.fixture(scope="module")
-def packed(data_root):
-    return trial_data.open_packed_of(data_root, "digits")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from dml import models
 from dml.data import augment as augmentations
 from dml.models import EmbeddingNetwork
-from dml.training import data as trial_data
 from dml.training import loop
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
@@ -26,21 +25,12 @@ pytestmark = pytest.mark.slow
 FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
 
 
-def quiet(line):
-    """Report nothing."""
-
-
-@pytest.fixture(scope="session")
-def packed(data_root):
-    return trial_data.open_packed_of(data_root, "digits")
-
-
 @pytest.fixture(scope="session")
 def stored(data_root, packed, tmp_path_factory):
     """The stage's output for `FROZEN`, and in float16; the features in float32."""
     store, listed = tmp_path_factory.mktemp("features"), {}
     for training in (FROZEN, replace(FROZEN, frozen_precision="float16")):
-        folder = extract(packed, training, store, report=quiet)
+        folder = extract(packed, training, store)
         listed[folder.name] = {"folder": str(folder)}
     (data_root / "features.json").write_text(json.dumps({"digits": listed}))
     return find_features(data_root, "digits", FROZEN)

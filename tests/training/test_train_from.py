@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from dml import models
 from dml.data import augment as augmentations
 from dml.models import EmbeddingNetwork
-from dml.training import data as trial_data
 from dml.training import loop
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
@@ -35,22 +34,13 @@ VIEWED = replace(PLAIN, augment="random_resized_crop", augment_settings={"image_
 HALF = replace(PLAIN, frozen_precision="float16")
 
 
-def quiet(line):
-    """Report nothing."""
-
-
-@pytest.fixture(scope="module")
-def packed(data_root):
-    return trial_data.open_packed_of(data_root, "digits")
-
-
 @pytest.fixture(scope="module")
 def stored(data_root, packed, tmp_path_factory):
     """The stage's output for `PLAIN`, `VIEWED` and `HALF`."""
     store, path, listed = tmp_path_factory.mktemp("activations"), data_root / "features.json", {}
     before = path.read_text() if path.exists() else None
     for training in (PLAIN, VIEWED, HALF):
-        folder = extract(packed, training, store, report=quiet)
+        folder = extract(packed, training, store)
         listed[folder.name] = {"folder": str(folder)}
     path.write_text(json.dumps({"digits": listed}))
     yield {name: find_features(data_root, "digits", one) for name, one in (("plain", PLAIN), ("viewed", VIEWED))}

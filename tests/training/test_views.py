@@ -12,7 +12,6 @@ from dml import evaluation
 from dml.data import augment as augmentations
 from dml.models import BeforeBlock
 from dml.training import closed_form, free
-from dml.training import data as trial_data
 from dml.training.build import describe_model, whole_network
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.recipe import of_each_view, of_whole_backbone
@@ -31,11 +30,6 @@ INPUTS = {
     "viewed": {"train_from": BLOCK, **VIEWED},
 }
 WANTED = {"views": "mirror", "keep_embeddings": True, "metrics": ("recall@1", "map@r")}
-
-
-@pytest.fixture(scope="module")
-def packed(data_root):
-    return trial_data.open_packed_of(data_root, "digits")
 
 
 @pytest.fixture(scope="module")
