@@ -185,10 +185,13 @@ def measure(images: Images, layers: Mapping[str, np.ndarray], observed: np.ndarr
                 if judge == "held out" or one.features == LAST:
                     embeddings = free.embedded(one, projection, rows[one.features][chosen])
                     levels = {"observed": classes[chosen], "true": true[chosen]}
-                    values = evaluation.evaluate(embeddings, levels, list(METRICS))
+                    values = evaluation.evaluate(embeddings, levels, list(METRICS), per_query=True)
+                    by_class = evaluation.per_class(values.per_query).round(5)
                     for level in levels:
                         scores = [float(values[f"{level}/{metric}"]) for metric in METRICS]
                         records.setdefault(one, {}).setdefault(f"{judge}, {level}", []).append(scores)
+                        each = by_class.loc[by_class["level"] == level, ["queries", *METRICS]].to_numpy().tolist()
+                        records[one].setdefault(f"{judge}, {level} classes", []).append(each)
     for one, projection in free.candidates(rows, classes, None):
         embeddings = free.embedded(one, projection, tested[one.features])
         scored = {"test": embeddings}
@@ -284,14 +287,23 @@ def candidate(layer: str, projection: str, views: str) -> Callable[[Record], Rec
 
 
 def best(
-    judge: str = "held out, observed", metric: str = "recall@1", layers: bool = True
+    judge: str = "held out, observed", metric: str = "recall@1", layers: bool = True, surely: bool = True
 ) -> Callable[[Record], Record]:
-    """Picks what held-out training classes choose by a metric; without `layers` only among those of the last."""
+    """Picks what held-out training classes choose by a metric; without `layers` only among those of the last.
+
+    `surely`: as `free.choose`, whitening of all views stays unless another is surely better.
+    """
     place = METRICS.index(metric)
+
+    def of_classes(one: Record) -> np.ndarray:
+        return np.concatenate([np.array(half)[:, 1 + place] for half in one[f"{judge} classes"]])
 
     def pick(record: Record) -> Record:
         able = [one for one in record["candidates"] if judge in one and (layers or one["layer"] == LAST)]
-        return max(able, key=lambda one: float(np.mean([half[place] for half in one[judge]])))
+        views = max((one["views"] for one in able), key=["one", "mirror"].index)
+        usual = candidate(LAST, "whitening", views)(record)
+        better = [one for one in able if not surely or free.surely_above(of_classes(one), of_classes(usual))]
+        return max(better, key=lambda one: float(np.mean([half[place] for half in one[judge]])), default=usual)
 
     return pick
 

@@ -3,8 +3,10 @@
 Candidates are all features that are given (of several layers, poolings or networks), each row of unit length, x
 projections (none, principal components, whitening and LDA, `dml.training.closed_form`: with shrinkage 1, with 0.1 for
 short layers, with 10 for pixels) x one view of each image or both.
-The observed classes are halved; each half is embedded as the other half says, and the candidate with the highest mean
-score wins. No correct label, validation set or step of training is needed. The winner is fitted to all classes.
+The observed classes are halved, and each half is embedded as the other half says. Whitening of all views of the first
+features stays unless another candidate is surely better: of those whose gain in the mean of classes has an interval
+above zero, that with the highest mean score wins. Wrong labels make scores noisy, and the best of many noisy scores is
+often a worse candidate. No correct label, validation set or step of training is needed. The winner is fitted to all.
 
 The baseline of a study's page, its method `free`, and what is free in a folder without a study are computed here.
 """
@@ -24,13 +26,14 @@ from dml import evaluation, models
 from dml.data import DataError
 from dml.data import augment as augmentations
 from dml.data.packing.decoding import CorruptImage, How, as_resize, decode, resize
-from dml.evaluation import augmented, evaluate, joined
+from dml.evaluation import augmented, evaluate, joined, per_class
 from dml.models import Layers
+from dml.statistics import summary
 from dml.tensors import directions
 from dml.training.closed_form import NORMALIZED, SHRINKAGE, ClosedForm, Projection, apply, some, taking_part
 from dml.types import Views
 
-version = 2
+version = 3
 """Raised when the same features and labels choose another embedding; keys of trials of the method contain it."""
 
 KIND = "free"  # of a head, beside those of `closed_form`
@@ -97,29 +100,46 @@ class Free:
 def choose(
     features: Mapping[str, np.ndarray], labels: np.ndarray, metric: str = "recall@1", size: int | None = None
 ) -> Free:
-    """The candidate that observed labels int (n,) choose by `metric`, fitted to all rows with a label (-1: none).
+    """The candidate that observed labels int (n,) choose, fitted to all rows with a label (-1: none).
 
-    `features` by name, float (n, V, D): V = 1 view, or the image and its mirror image. `size` d at most; None: all D.
-    MAP@R overrates LDA (docs/benchmarks/regime.md). Raises ValueError as `closed_form.ClosedForm`.
+    `features` by name, float (n, V, D): V = 1 view, or the image and its mirror image. `metric` of queries. `size` d at
+    most; None: all D. MAP@R overrates LDA (docs/benchmarks/regime.md). Raises ValueError as `closed_form.ClosedForm`.
     """
     _check_features(features, len(labels))
     kept = taking_part(np.asarray(labels))
     labels = np.unique(np.asarray(labels)[kept], return_inverse=True)[1]
     rows = {name: unit(np.asarray(given)[kept]) for name, given in features.items()}
     scores: dict[Candidate, list[float]] = {}
+    by_class: dict[Candidate, list[np.ndarray]] = {}
     for half in (0, 1) if labels.max(initial=-1) + 1 >= FEWEST else ():
         fitted, held_out = np.flatnonzero(labels % 2 == half), np.flatnonzero(labels % 2 != half)
         tested = held_out[some(labels[held_out], SCORED)]
         for candidate, projection in candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
             embeddings = embedded(candidate, projection, rows[candidate.features][tested])
-            scores.setdefault(candidate, []).append(evaluate(embeddings, labels[tested], [metric])[metric])
+            values = evaluate(embeddings, labels[tested], [metric], per_query=True)
+            scores.setdefault(candidate, []).append(values[metric])
+            by_class.setdefault(candidate, []).append(per_class(values.per_query)[metric].to_numpy())
     halves = {one: values for one, values in scores.items() if len(values) == 2 and not np.isnan(values).any()}
     means = {one: fmean(values) for one, values in halves.items()}
-    fits = dict(candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
+    each = {one: np.concatenate(by_class[one]) for one in means}
+    usual = max(means, key=_usual, default=None)
+    better = [one for one in means if usual and surely_above(each[one], each[usual])]
+    fits = dict(candidates(rows, labels, size, max(better, key=lambda one: means[one], default=usual)))
     if not fits:
         raise ValueError("without training: expected features (n, V, D) by name, got none")
-    chosen = max(fits, key=lambda one: (one.projection == "whitening", one.views == "mirror"))  # only one, if chosen
+    chosen = max(fits, key=_usual)  # only one, if chosen
     return Free(chosen, fits[chosen], means)
+
+
+def _usual(one: Candidate) -> tuple[bool, bool]:
+    """Is largest for what is best if nothing is known: whitening of all views, of the first features."""
+    return one.projection == "whitening", one.views == "mirror"
+
+
+def surely_above(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether the interval of the mean difference of classes (K,), NaN where a class has no query, is above zero."""
+    apart = (first - second)[np.isfinite(first)]
+    return len(apart) > 1 and summary(apart).low > 0
 
 
 @dataclass(frozen=True)
