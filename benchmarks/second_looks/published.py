@@ -108,7 +108,9 @@ def class_variance(study, trials, score, weights):
     arrays, total = snapshot_arrays(study), 0.0
     for cell, weight in weights.items():
         rows, names = trials[trials["cell"] == cell], ("mean", "queries")
-        keys = [f"classes/{key}/{score.partition('/')[0]}/" for key in rows["key"]]
+        keys = [f"classes/{key}/{score}/" for key in rows["key"]]
+        if any(key + "mean" not in arrays for key in keys):  # those of the objective are under its set
+            keys = [f"classes/{key}/{score.partition('/')[0]}/" for key in rows["key"]]
         if any(key + "mean" not in arrays for key in keys):
             return None
         means, counts = (np.mean([arrays[key + name].astype(float) for key in keys], axis=0) for name in names)

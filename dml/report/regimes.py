@@ -17,7 +17,7 @@ from dml import losses
 from dml.config.for_use import caveats
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
-from dml.report.analysis.untrained import PIXELS, SAME, VECTORS, Baseline, Gain, gain_of_best
+from dml.report.analysis.untrained import PIXELS, ROUNDED, SAME, VECTORS, Baseline, Gain, gain_of_best
 from dml.report.labels import Texts, is_topline, joined, readable
 from dml.report.methods import Method, after_comma, mark
 from dml.report.numbers import NOTHING, points
@@ -107,7 +107,8 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
     gain, same, key = matching[0]
     best, cheap, falls = gain.best, _without_training(gain.untrained), entry.get("falls")
-    do = f"{cheap} (not told apart)"
+    same_as_free = max(abs(gain.gain.low), abs(gain.gain.high)) < ROUNDED
+    do = f"{cheap} ({'no step of training helped' if same_as_free else 'not told apart'})"
     if falls:
         do = f"does not stand: {falls}"
     elif gain_verdict(gain.gain) == BETTER:

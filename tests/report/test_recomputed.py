@@ -81,8 +81,8 @@ def test_the_gains_of_the_first_table(row, score, column):
         assert shown.startswith(str(expected) if len(free_best) == len(trained) else f"{expected.mean:+.1f} [")
         return
     rows = trials[(trials["phase"] == "tune") & (trials["cell"] == best)]
-    classes = None
-    if score == MAP and "classes and searches" in line.split("|")[-3]:
+    classes, (of_both, _, of_map) = None, line.split("|")[-3].partition("(MAP@R: ")
+    if "classes and searches" in (of_map or of_both if score == MAP else of_both):
         whitened = trials.loc[trials["loss"] == "whitening", "cell"].iloc[0]
         classes = class_variance(row["study"], trials[trials["phase"] == "confirm"], score, {best: 1, whitened: -1})
     searches = [(search_variance(rows, score, score == MAP), len(rows) - 1)]
