@@ -102,6 +102,7 @@ def _objective(study: Study, cell: Cell, phase: str) -> str:
 
 
 CLASSES = "classes/"  # begins the names of each class's scores, among the arrays
+FIELDS = 3  # slashes in names of the objective's: `classes/<key>/<set>/<field>`; others have `<set>/<level>/<metric>`
 PROVENANCE = (
     "git_commit",
     "study_digest",
@@ -132,14 +133,16 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": machine}
     arrays = arrays or {}
     without = {name: array for name, array in arrays.items() if not name.startswith(CLASSES)}  # intervals cover seeds
+    of_objective = {name: array for name, array in arrays.items() if name in without or name.count("/") == FIELDS}
     with tempfile.TemporaryDirectory() as temporary:
         fresh = Snapshot(Path(temporary))
         write_table(rounded_trials(study, trials), fresh.path / TRIALS)
         write_text(fresh.path / SUMMARY, json.dumps(content, indent=2) + "\n")
         text = fresh.size
-        figures.write_figures(fresh.path, arrays)
-        if fresh.size > LARGEST:
-            figures.write_figures(fresh.path, without)
+        for kept in (arrays, of_objective, without):
+            figures.write_figures(fresh.path, kept)
+            if fresh.size <= LARGEST:
+                break
         if fresh.size > LARGEST:
             raise ValueError(
                 f"{study.name}: its snapshot would have {fresh.size:,} bytes ({text:,} of trials, the "

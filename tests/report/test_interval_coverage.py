@@ -55,8 +55,7 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
 def test_scores_beside_the_objective_have_classes_in_their_intervals_too(results, tmp_path):
     ordered = of_study(results, search=SearchSection(objective="map@r"))
     assert (interval_sources(ordered), interval_sources(ordered, KEY)) == (SEEDS, CLASSES)
-    first = next(iter(results.cells))
-    assert weighted_interval(ordered, KEY, {first: 1.0}) == weighted_interval(results, KEY, {first: 1.0})
+    assert len({weighted_interval(one, KEY, {next(iter(results.cells)): 1.0}) for one in (ordered, results)}) == 1
     kept = figure_arrays(ordered.study, tmp_path / "results" / ordered.study.name, tmp_path / "store")
     assert any(f"/{KEY}/" in name for name in kept), "published"
 

@@ -10,7 +10,7 @@ import pytest
 
 from dml.config import load_study
 from dml.report.loading import load
-from dml.snapshots import Snapshot, publish, snapshots
+from dml.snapshots import Snapshot, publish, publishing, snapshots
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
@@ -90,6 +90,15 @@ def test_a_snapshot_gives_back_the_trials(tmp_path, study, folder):
     assert found["validation/fine/recall@1"][tuned].tolist() == before["validation/fine/recall@1"][tuned].tolist()
     assert "host" not in snapshot.summary()
     assert "data" in snapshot.summary()
+
+
+def test_of_what_is_too_large_scores_of_classes_leave_first(tmp_path, study, folder, monkeypatch):
+    names = ["classes/key/test/fine/recall@5/mean", "classes/key/test/mean", "planes/key/test/points"]
+    for kept in (names, names[1:], names[2:]):
+        publish(study, folder, tmp_path / "out", {name: np.random.default_rng(0).random(500) for name in names})
+        snapshot = Snapshot(tmp_path / "out" / study.name)
+        assert sorted(snapshot.figures()) == sorted(kept)
+        monkeypatch.setattr(publishing, "LARGEST", snapshot.size - 1)
 
 
 def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_path, study, folder):

@@ -31,18 +31,11 @@ KINDS = {"features": (FROZEN, SHARD), "activations": (BELOW, BATCH)}  # with the
 SHARDS = 4  # of the 1797 digits
 
 
-def quiet(line):
-    """Report nothing."""
-
-
 @pytest.fixture(scope="module")
 def whole_of(packed, tmp_path_factory):
     """The features and activations of uninterrupted runs."""
-    folders = {name: tmp_path_factory.mktemp("whole") for name in KINDS}
-    return {
-        name: np.array(open_features(extract(packed, training, folders[name], report=quiet)).array)
-        for name, (training, _) in KINDS.items()
-    }
+    each = {name: extract(packed, training, tmp_path_factory.mktemp("whole")) for name, (training, _) in KINDS.items()}
+    return {name: np.array(open_features(folder).array) for name, folder in each.items()}
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +95,6 @@ def test_features_that_two_studies_need_are_computed_once(packed, tmp_path):
         return map(work.write, shards)
 
     with ThreadPoolExecutor(2) as pool:
-        tasks = [pool.submit(extract, packed, FROZEN, tmp_path, run, quiet) for _ in range(2)]
+        tasks = [pool.submit(extract, packed, FROZEN, tmp_path, run) for _ in range(2)]
     assert tasks[0].result() == tasks[1].result()
     assert computed == [SHARDS]
