@@ -24,9 +24,8 @@ import free as steps
 import numpy as np
 import pandas as pd
 
-Rule = tuple[
-    str, str, bool
-]  # whose scores, by which metric, and whether whitening stays unless another is surely better
+# whose scores, by which metric, and whether whitening stays unless another is surely better
+Rule = tuple[str, str, bool]
 RULES: dict[str, Rule] = {
     "as observed, R@1, if surely better than whitening (`free`)": ("held out, observed", "recall@1", True),
     "as observed, R@1": ("held out, observed", "recall@1", False),

@@ -49,6 +49,7 @@ WORDS_BY_SHRINKAGE = {
     SOFT: {"whitening": "softly whitened", "lda": "soft LDA"},
 }
 SCORED = 2_000  # rows of held-out classes that are scored, at most
+OF_QUERIES = "recall@1"  # is surely better where the metric that chooses has no score of each class
 FEWEST = 4  # classes, of which half can be told apart
 BATCH = 16  # images embedded at once: their activations stay in the cache of a core
 AS_THEY_ARE, CHOSEN, RERANKED, UNSUSPECTED = "as they are", "chosen", "re-ranked", "without suspects"
@@ -102,8 +103,9 @@ def choose(
 ) -> Free:
     """The candidate that observed labels int (n,) choose, fitted to all rows with a label (-1: none).
 
-    `features` by name, float (n, V, D): V = 1 view, or the image and its mirror image. `metric` of queries. `size` d at
-    most; None: all D. MAP@R overrates LDA (docs/benchmarks/regime.md). Raises ValueError as `closed_form.ClosedForm`.
+    `features` by name, float (n, V, D): V = 1 view, or the image and its mirror image. `metric` is of the mean and
+    of classes; clusterings leave classes to R@1. `size` d at most; None: all D. MAP@R overrates LDA
+    (docs/benchmarks/regime.md). Raises ValueError as `closed_form.ClosedForm`.
     """
     _check_features(features, len(labels))
     kept = taking_part(np.asarray(labels))
@@ -116,9 +118,10 @@ def choose(
         tested = held_out[some(labels[held_out], SCORED)]
         for candidate, projection in candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
             embeddings = embedded(candidate, projection, rows[candidate.features][tested])
-            values = evaluate(embeddings, labels[tested], [metric], per_query=True)
+            values = evaluate(embeddings, labels[tested], list(dict.fromkeys([metric, OF_QUERIES])), per_query=True)
             scores.setdefault(candidate, []).append(values[metric])
-            by_class.setdefault(candidate, []).append(per_class(values.per_query)[metric].to_numpy())
+            of_classes = per_class(values.per_query)
+            by_class.setdefault(candidate, []).append(of_classes.get(metric, of_classes[OF_QUERIES]).to_numpy())
     halves = {one: values for one, values in scores.items() if len(values) == 2 and not np.isnan(values).any()}
     means = {one: fmean(values) for one, values in halves.items()}
     each = {one: np.concatenate(by_class[one]) for one in means}

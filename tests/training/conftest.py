@@ -54,7 +54,6 @@ def data_root(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def packed(data_root) -> Packed:
-    """The images that the outputs are of."""
     return trial_data.open_packed_of(data_root, "digits")
 
 

@@ -79,6 +79,7 @@ def test_whitening_of_the_first_features_stays_where_nothing_is_surely_better():
     found = free.choose(features, np.random.default_rng(2).permutation(labels))
     assert astuple(found.chosen) == ("noise", "whitening", "mirror", 1.0)
     assert found.scores[found.chosen] < max(found.scores.values())
+    assert free.choose(features, labels, "nmi").chosen.features == "good", "a score without classes"
 
 
 def test_wrong_labels_choose_as_they_are():
