@@ -92,22 +92,28 @@ class Project:
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
         interrupts: list[int] = []
+        started: list[int] = []
 
         def interrupt(number: int, frame: Any) -> None:
             interrupts.append(number)
             if number == signal.SIGTERM:
-                _interrupt(program.pid)
+                for pid in started:
+                    _interrupt(pid)
 
         variables = {**os.environ, "PATH": path}
         if not {"dvc", REPRO} & set(command):  # whose stages may be a user's scripts, which import what is beside them
             variables["PYTHONSAFEPATH"] = "1"
-        with subprocess.Popen([sys.executable, "-P", *command], cwd=self.root, env=variables) as program:
-            before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-            try:
+        # before the program starts: it would ignore SIGINT for ever where a script started this one with `&`
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            with subprocess.Popen([sys.executable, "-P", *command], cwd=self.root, env=variables) as program:
+                started.append(program.pid)
+                if signal.SIGTERM in interrupts:
+                    _interrupt(program.pid)
                 code = program.wait()
-            finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
         if check and code:
             raise typer.Exit(INTERRUPTED if interrupts else 1)
         return code
