@@ -32,7 +32,7 @@ say = Texts(__file__)
 FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
-BETTER, WORSE = "better", "worse"
+BETTER, WORSE, NOT_TOLD, NO_GAIN = "better", "worse", "not told apart", "no step of training helped"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
 NAMES = {"given": "of labels as given", "label_file": "of the labels of a file", "similarity": "similar classes"}
@@ -85,8 +85,10 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
 
 
 def gain_verdict(gain: Summary) -> str:
-    """Whether an interval, which one block does not have, is on one side of zero."""
-    return BETTER if gain.low > 0 else WORSE if gain.high < 0 else "not told apart"
+    """Whether an interval, which one block does not have, is on one side of zero, by more than scores are rounded."""
+    if max(abs(gain.low), abs(gain.high)) < ROUNDED:
+        return NO_GAIN
+    return BETTER if gain.low > 0 else WORSE if gain.high < 0 else NOT_TOLD
 
 
 def with_regimes(text: str, page: str) -> str:
@@ -107,8 +109,7 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
     gain, same, key = matching[0]
     best, cheap, falls = gain.best, _without_training(gain.untrained), entry.get("falls")
-    same_as_free = max(abs(gain.gain.low), abs(gain.gain.high)) < ROUNDED
-    do = f"{cheap} ({'no step of training helped' if same_as_free else 'not told apart'})"
+    do = f"{cheap} ({gain_verdict(gain.gain)})"
     if falls:
         do = f"does not stand: {falls}"
     elif gain_verdict(gain.gain) == BETTER:
