@@ -24,7 +24,6 @@ import pandas as pd
 import torch
 
 from dml import audit, evaluation
-from dml.data.packing import open_packed
 from dml.training import free
 from dml.training.closed_form import apply, fit
 
@@ -69,34 +68,28 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
 
 
 def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) -> None:
-    """Cars with the wrong labels of seed 0, for the studies that train after each way to act.
+    """Labels of Cars (index, label; -1 for images left out) for the studies that train after each way to act.
 
-    `cars-uniform.csv`: path, fine, given, split of the images that are not suspected. `cars-as-given.csv` and the like:
-    index, label after each way, with wrong labels of similar classes and an audit of MobileNet's features, -1 for
-    images left out.
+    `cars-uniform-0.csv` to `-2.csv`: three draws of uniform noise without the suspects of an audit of Lite0's features.
+    `cars-as-given.csv` and the like: wrong labels of similar classes, after each way; MobileNet's features are audited.
     """
     images, layers = steps.features("cars", steps.LITE, 224, cache, data)
-    listed = pd.read_csv(data / "cars" / "table.csv").set_index("path")
-    index = open_packed(cache / "cars-224").index.iloc[images.rows]
-    names = listed.loc[index["path"], "fine"].to_numpy()
+    train = np.flatnonzero(~images.tests)
+    small = steps.features("cars", steps.SMALL, 224, cache, data, weights)[1]
     folder.mkdir(parents=True, exist_ok=True)
-    observed = steps.labels_of(images, layers, *steps.WRONG, 0)
-    train = np.flatnonzero(observed >= 0)
-    ways = arms(free.unit(layers[steps.LAST][train, 0]), observed[train], images.fine[train], 0)
-    observed[train] = next(labels for arm, labels, _ in ways if arm == "without suspects")
-    table = pd.DataFrame({"path": index["path"].to_numpy(), "fine": names})
-    name_of = dict(zip(images.fine, names, strict=True))
-    table["given"] = [name_of.get(label, name) for label, name in zip(observed, names, strict=True)]
-    table["split"] = listed.loc[index["path"], "split"].to_numpy()
-    table[(observed >= 0) | images.tests].to_csv(folder / "cars-uniform.csv", index=False)
 
-    given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
-    small = steps.features("cars", steps.SMALL, 224, cache, data, weights)[1][steps.LAST][train, 0]
-    for arm, labels, looked in arms(free.unit(small), given, images.fine[train], 0):
+    def write(name: str, arm: str, labels: np.ndarray, looked: int) -> None:
         wrong = (labels != images.fine[train])[labels >= 0].mean()
-        print(f"{arm}: {wrong:.1%} of {(labels >= 0).sum()} labels are wrong, {looked} images looked at")
-        rows = pd.DataFrame({"index": images.rows[train], "label": labels})
-        rows.to_csv(folder / f"cars-{arm.replace(' ', '-')}.csv", index=False)
+        print(f"{name}, {arm}: {wrong:.1%} of {(labels >= 0).sum()} labels are wrong, {looked} images looked at")
+        pd.DataFrame({"index": images.rows[train], "label": labels}).to_csv(folder / f"cars-{name}.csv", index=False)
+
+    for draw in range(3):
+        given = steps.labels_of(images, layers, *steps.WRONG, draw)[train]
+        ways = arms(free.unit(layers[steps.LAST][train, 0]), given, images.fine[train], draw)
+        write(f"uniform-{draw}", *next(way for way in ways if way[0] == "without suspects"))
+    given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
+    for way in arms(free.unit(small[steps.LAST][train, 0]), given, images.fine[train], 0):
+        write(way[0].replace(" ", "-"), *way)
 
 
 def main() -> None:
