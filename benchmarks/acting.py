@@ -68,28 +68,36 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
 
 
 def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) -> None:
-    """Labels of Cars (index, label; -1 for images left out) for the studies that train after each way to act.
+    """Labels (index, label; -1 for images left out) for the studies that train after each way to act.
 
     `cars-uniform-0.csv` to `-2.csv`: three draws of uniform noise without the suspects of an audit of Lite0's features.
     `cars-as-given.csv` and the like: wrong labels of similar classes, after each way; MobileNet's features are audited.
+    `cifar100-as-given.csv` and the like: people's labels of 10,000 images of the training classes; Lite0's are.
     """
-    images, layers = steps.features("cars", steps.LITE, 224, cache, data)
-    train = np.flatnonzero(~images.tests)
-    small = steps.features("cars", steps.SMALL, 224, cache, data, weights)[1]
     folder.mkdir(parents=True, exist_ok=True)
 
-    def write(name: str, arm: str, labels: np.ndarray, looked: int) -> None:
+    def write(name: str, images: steps.Images, train: np.ndarray, way: tuple[str, np.ndarray, int]) -> None:
+        arm, labels, looked = way
         wrong = (labels != images.fine[train])[labels >= 0].mean()
         print(f"{name}, {arm}: {wrong:.1%} of {(labels >= 0).sum()} labels are wrong, {looked} images looked at")
-        pd.DataFrame({"index": images.rows[train], "label": labels}).to_csv(folder / f"cars-{name}.csv", index=False)
+        table = pd.Series(-1, pd.RangeIndex(images.rows.max() + 1, name="index"), name="label")
+        table[images.rows[train]] = labels
+        table.to_csv(folder / f"{name}.csv")
 
+    images, layers = steps.features("cars", steps.LITE, 224, cache, data)
+    small = steps.features("cars", steps.SMALL, 224, cache, data, weights)[1]
+    people, of_people = steps.features("cifar100", steps.LITE, 96, cache, data)
+    train = np.flatnonzero(images.trains)
     for draw in range(3):
         given = steps.labels_of(images, layers, *steps.WRONG, draw)[train]
         ways = arms(free.unit(layers[steps.LAST][train, 0]), given, images.fine[train], draw)
-        write(f"uniform-{draw}", *next(way for way in ways if way[0] == "without suspects"))
+        write(f"cars-uniform-{draw}", images, train, next(way for way in ways if way[0] == "without suspects"))
     given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
     for way in arms(free.unit(small[steps.LAST][train, 0]), given, images.fine[train], 0):
-        write(way[0].replace(" ", "-"), *way)
+        write(f"cars-{way[0].replace(' ', '-')}", images, train, way)
+    train = np.flatnonzero(people.trains & np.isin(people.given, people.fine[people.trains]))
+    for way in arms(free.unit(of_people[steps.LAST][train, 0]), people.given[train], people.fine[train], 0):
+        write(f"cifar100-{way[0].replace(' ', '-')}", people, train, way)
 
 
 def main() -> None:

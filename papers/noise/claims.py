@@ -19,7 +19,6 @@ CLEAN = {"loss": "triplet", "rate": 0.0}
 NOISY = {"loss": "triplet", "rate": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
 SUBSET = {"noise": "subset", "rate": 0.3}
 SLIGHTLY = "Better, and by less than two points, are two tests."
-PLAIN = {"filter": "none"}
 SCRATCH = {"training.init_from": None}
 
 
@@ -353,48 +352,4 @@ def half_heads(results: Results) -> Iterator[Comparison]:
             "whitening and all other heads of the study lose as little, so the features resist and not this loss; a "
             "network trained whole on letters loses 7.1 (noise-half)"
         ),
-    )
-
-
-@claim(
-    "", "robust-methods", paper="prism", text="PRISM raises R@1 under uniform noise.", place="tables of symmetric noise"
-)
-def prism_uniform(results: Results) -> Iterator[Comparison]:
-    yield paired(
-        results,
-        {"filter": "prism(rate=true)"},
-        PLAIN,
-        "",
-        where={"noise": "uniform", "rate": [0.2, 0.5]},
-        each=["loss", "rate"],
-    )
-
-
-@claim(
-    "",
-    "robust-methods",
-    paper="prism",
-    text="PRISM raises R@1 under small-cluster noise.",
-    place="tables of small-cluster noise",
-)
-def prism_small_cluster(results: Results) -> Iterator[Comparison]:
-    yield paired(
-        results, {"filter": "prism(rate=true)"}, PLAIN, "", where={"noise": "small_cluster"}, each=["loss", "rate"]
-    )
-
-
-@claim(
-    "",
-    "robust-methods",
-    paper="prism",
-    text="PRISM with margin loss beats the trimmed margin loss under uniform noise.",
-)
-def prism_beats_trimming(results: Results) -> Iterator[Comparison]:
-    yield paired(
-        results,
-        {"loss": "margin", "filter": "prism(rate=true)"},
-        {"loss": "trimmed", "filter": "none"},
-        "",
-        where={"noise": "uniform", "rate": [0.2, 0.5]},
-        each=["rate"],
     )

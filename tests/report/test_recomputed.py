@@ -28,13 +28,9 @@ ROWS = yaml.safe_load((ROOT / "pipelines/regimes.yaml").read_text(encoding="utf-
 MAP = "test/fine/map@r"
 NAMES = {"given": "of labels as given", "label_file": "of the labels of a file", "similarity": "similar classes"}
 WITHOUT = ("whitening", "components", "lda")
-AT_FIFTH = "noise == 'uniform' and rate == 0.2"
-PRISM, PLAIN = "filter == 'prism'", "filter != 'prism'"
 UNTUNED = [  # study, score, two sets of cells, all of which fulfil the last
     *(("eps-table3-ten", R1, EASY, "positives != 'easy'", f"loss == '{x}'") for x in ("triplet", "margin", MULTI)),
     *(("eps-noise", SEEN, RANDOM, EASY, f"rate > 0 and loss == '{loss}'") for loss in ("triplet", "margin")),
-    *(("robust-methods", R1, PRISM, PLAIN, f"{AT_FIFTH} and loss == '{loss}'") for loss in ("contrastive", "margin")),
-    ("robust-methods", R1, PLAIN, PRISM, f"{AT_FIFTH} and loss == 'triplet'"),
 ]
 
 
