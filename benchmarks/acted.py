@@ -1,0 +1,76 @@
+"""What acting on suspects and what training gain, from a study's snapshot alone (docs/benchmarks/regime.md).
+
+    python benchmarks/acted.py regime-cars-acted
+    python benchmarks/acted.py regime-cars-unsuspected --draws
+
+`dml` is not imported. Gains in R@1 and MAP@R, in points, with 95% intervals of a bootstrap over test classes and seeds;
+they leave out the search. `--draws`: the study's ways to label are draws of the same, and the last row is their mean,
+bootstrapped over draws too.
+"""
+
+import argparse
+
+import numpy as np
+from second_looks.published import R1, snapshot, snapshot_arrays
+
+SCORES = {"R@1": R1, "MAP@R": "test/fine/map@r"}
+
+
+def by_class(study, noise, loss, score):
+    """The percentages (seeds, K) and the queries (K,) of each test class, of confirmed trials."""
+    trials, arrays = snapshot(study)[0], snapshot_arrays(study)
+    chosen = trials.query("phase == 'confirm' and noise == @noise and loss == @loss").sort_values("seed")
+    found = []
+    for row in chosen.index:
+        name = f"classes/{chosen.loc[row, 'key']}/{score}/"
+        if name + "mean" not in arrays:  # that of the objective is under its set
+            name = name.replace(score, "test")
+        means, queries = arrays[name + "mean"].astype(float), arrays[name + "queries"].astype(float)
+        assert abs(means @ queries / queries.sum() - chosen.loc[row, score]) < 1e-3
+        found.append(100 * means)
+    return np.array(found), queries
+
+
+def gain(pairs, queries, draws=5000):
+    """The mean over pairs of first minus second, each (seeds, K), and its interval."""
+    draw, count, drawn = np.random.default_rng(0), len(pairs), []
+    for _ in range(draws):
+        classes = draw.integers(0, len(queries), len(queries))
+        values = []
+        for pair in draw.integers(0, count, count):
+            one, other = (side[draw.integers(0, len(side), len(side))][:, classes].mean(0) for side in pairs[pair])
+            values.append(np.average(one - other, weights=queries[classes]))
+        drawn.append(np.mean(values))
+    mean = np.mean([np.average(one.mean(0) - other.mean(0), weights=queries) for one, other in pairs])
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return f"{mean:+.1f} [{low:.1f}, {high:.1f}]"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", help="with whitening and one way to train, and a snapshot in docs/results")
+    parser.add_argument("--draws", action="store_true", help="its ways to label are draws of the same")
+    args = parser.parse_args()
+    noises = list(dict.fromkeys(snapshot(args.study)[0]["noise"]))
+    over = ["its whitening"] + ([] if args.draws else ["the first's whitening", "the first trained"])
+    for label, score in SCORES.items():
+        print(f"| {label} of | whitened | trained | {' | '.join(f'trained over {what}' for what in over)} |")
+        print("|---" * (3 + len(over)) + "|")
+        sides = {}
+        for noise in noises:
+            (free, queries), (trained, _) = (
+                by_class(args.study, noise, loss, score) for loss in ("whitening", "multi_similarity")
+            )
+            sides[noise] = free, trained
+            others = [free, *sides[noises[0]]][: len(over)]
+            means = [f"{np.average(side.mean(0), weights=queries):.1f}" for side in (free, trained)]
+            if noise != noises[0] and not args.draws:
+                means[0] += f" ({gain([(free, others[1])], queries)})"
+            gains = [gain([(trained, other)], queries) for other in others]
+            print(f"| {noise} | {' | '.join(means + gains)} |")
+        if args.draws:
+            print(f"| mean of draws | | | {gain([(two, one) for one, two in sides.values()], queries)} |")
+
+
+if __name__ == "__main__":
+    main()
