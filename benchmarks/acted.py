@@ -5,13 +5,13 @@
 
 `dml` is not imported. Gains in R@1 and MAP@R, in points, with 95% intervals of a bootstrap over test classes and seeds;
 they leave out the search. `--draws`: the study's ways to label are draws of the same, and the last row is their mean,
-bootstrapped over draws too.
+whose interval covers draws with their searches, and classes.
 """
 
 import argparse
 
 import numpy as np
-from second_looks.published import R1, snapshot, snapshot_arrays
+from second_looks.published import R1, Mean, snapshot, snapshot_arrays
 
 SCORES = {"R@1": R1, "MAP@R": "test/fine/map@r"}
 
@@ -31,19 +31,24 @@ def by_class(study, noise, loss, score):
     return np.array(found), queries
 
 
-def gain(pairs, queries, draws=5000):
-    """The mean over pairs of first minus second, each (seeds, K), and its interval."""
-    draw, count, drawn = np.random.default_rng(0), len(pairs), []
+def gain(first, second, queries, draws=5000):
+    """The mean of first minus second, each (seeds, K), and its interval."""
+    draw, gains = np.random.default_rng(0), []
     for _ in range(draws):
         classes = draw.integers(0, len(queries), len(queries))
-        values = []
-        for pair in draw.integers(0, count, count):
-            one, other = (side[draw.integers(0, len(side), len(side))][:, classes].mean(0) for side in pairs[pair])
-            values.append(np.average(one - other, weights=queries[classes]))
-        drawn.append(np.mean(values))
-    mean = np.mean([np.average(one.mean(0) - other.mean(0), weights=queries) for one, other in pairs])
-    low, high = np.quantile(drawn, (0.025, 0.975))
+        one, other = (side[draw.integers(0, len(side), len(side))][:, classes].mean(0) for side in (first, second))
+        gains.append(np.average(one - other, weights=queries[classes]))
+    mean = np.average(first.mean(0) - second.mean(0), weights=queries)
+    low, high = np.quantile(gains, (0.025, 0.975))
     return f"{mean:+.1f} [{low:.1f}, {high:.1f}]"
+
+
+def mean_of_draws(pairs, queries):
+    """The mean gain of draws that each have their own search, with the interval of draws and classes."""
+    gains = np.array([one.mean(0) - other.mean(0) for one, other in pairs])
+    shares, whole, freedom = queries / queries.sum(), gains.mean(0), len(queries) - 1
+    variance = ((shares * (whole - whole @ shares)) ** 2).sum() * len(queries) / freedom
+    return Mean(gains @ shares, classes=(variance, freedom))
 
 
 def main():
@@ -65,11 +70,11 @@ def main():
             others = [free, *sides[noises[0]]][: len(over)]
             means = [f"{np.average(side.mean(0), weights=queries):.1f}" for side in (free, trained)]
             if noise != noises[0] and not args.draws:
-                means[0] += f" ({gain([(free, others[1])], queries)})"
-            gains = [gain([(trained, other)], queries) for other in others]
+                means[0] += f" ({gain(free, others[1], queries)})"
+            gains = [gain(trained, other, queries) for other in others]
             print(f"| {noise} | {' | '.join(means + gains)} |")
         if args.draws:
-            print(f"| mean of draws | | | {gain([(two, one) for one, two in sides.values()], queries)} |")
+            print(f"| mean of draws | | | {mean_of_draws([(two, one) for one, two in sides.values()], queries)} |")
 
 
 if __name__ == "__main__":
