@@ -70,7 +70,7 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
 def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) -> None:
     """Labels (index, label; -1 for images left out) for the studies that train after each way to act.
 
-    `cars-uniform-0.csv` to `-2.csv`: three draws of uniform noise without the suspects of an audit of Lite0's features.
+    `cars-uniform-0-without-suspects.csv` and the like: three draws of uniform noise; Lite0's features are audited.
     `cars-as-given.csv` and the like: wrong labels of similar classes, after each way; MobileNet's features are audited.
     `cifar100-as-given.csv` and the like: people's labels of 10,000 images of the training classes; Lite0's are.
     """
@@ -91,7 +91,9 @@ def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) ->
     for draw in range(3):
         given = steps.labels_of(images, layers, *steps.WRONG, draw)[train]
         ways = arms(free.unit(layers[steps.LAST][train, 0]), given, images.fine[train], draw)
-        write(f"cars-uniform-{draw}", images, train, next(way for way in ways if way[0] == "without suspects"))
+        for way in ways:
+            if way[0] in (AS_GIVEN, "without suspects"):
+                write(f"cars-uniform-{draw}-{way[0].replace(' ', '-')}", images, train, way)
     given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
     for way in arms(free.unit(small[steps.LAST][train, 0]), given, images.fine[train], 0):
         write(f"cars-{way[0].replace(' ', '-')}", images, train, way)
