@@ -4,8 +4,8 @@
     python benchmarks/acted.py regime-cars-unsuspected --draws
 
 `dml` is not imported. Gains in R@1 and MAP@R, in points, with 95% intervals of a bootstrap over test classes and seeds;
-they leave out the search. `--draws`: the study's ways to label are draws of the same, and the last row is their mean,
-whose interval covers draws with their searches, and classes.
+they leave out the search. `--draws`: the study's ways to label are draws of the same, such as `first-draw` and
+`first-draw-as-given`; the interval of their mean covers draws with their searches, and classes.
 """
 
 import argparse
@@ -74,7 +74,16 @@ def main():
             gains = [gain(trained, other, queries) for other in others]
             print(f"| {noise} | {' | '.join(means + gains)} |")
         if args.draws:
-            print(f"| mean of draws | | | {mean_of_draws([(two, one) for one, two in sides.values()], queries)} |")
+            ways: dict[str, dict[str, tuple]] = {}
+            for noise, (free, trained) in sides.items():
+                draw, _, way = noise.partition("-draw")
+                ways.setdefault(way, {})[draw] = trained, free
+            for way, draws in ways.items():
+                print(f"| mean of draws{way} | | | {mean_of_draws(draws.values(), queries)} |")
+            first, *others = ways.values()
+            for other in others:
+                pairs = [(first[draw][0], other[draw][0]) for draw in first]
+                print(f"| trained, the first over the other | | | {mean_of_draws(pairs, queries)} |")
 
 
 if __name__ == "__main__":
