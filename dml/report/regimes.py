@@ -35,7 +35,7 @@ TITLE = "What to do"
 BETTER, WORSE, NOT_TOLD, NO_GAIN = "better", "worse", "not told apart", "no step of training helped"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
-NAMES = {"given": "of labels as given", "label_file": "of the labels of a file", "similarity": "similar classes"}
+NAMES = {"given": "of labels as given", "label_file": "of a file's labels", "similarity": "similar classes"}
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),

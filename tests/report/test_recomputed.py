@@ -26,7 +26,7 @@ from second_looks.published import (
 FINDINGS = ROOT / "docs" / "findings.md"
 ROWS = yaml.safe_load((ROOT / "pipelines/regimes.yaml").read_text(encoding="utf-8"))
 MAP = "test/fine/map@r"
-NAMES = {"given": "of labels as given", "label_file": "of the labels of a file", "similarity": "similar classes"}
+NAMES = {"given": "of labels as given", "label_file": "of a file's labels", "similarity": "similar classes"}
 WITHOUT = ("whitening", "components", "lda")
 UNTUNED = [  # study, score, two sets of cells, all of which fulfil the last
     *(("eps-table3-ten", R1, EASY, "positives != 'easy'", f"loss == '{x}'") for x in ("triplet", "margin", MULTI)),
