@@ -70,7 +70,8 @@ def scores(train: np.ndarray, labels: np.ndarray, tested: np.ndarray, classes: n
 def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) -> None:
     """Labels (index, label; -1 for images left out) for the studies that train after each way to act.
 
-    `cars-uniform-0-without-suspects.csv` and the like: three draws of uniform noise; Lite0's features are audited.
+    `cars-uniform-0.csv` to `-2.csv`: three draws of uniform noise without the suspects of an audit of Lite0's features;
+    `cars-uniform-0-as-given.csv` and the like: with them.
     `cars-as-given.csv` and the like: wrong labels of similar classes, after each way; MobileNet's features are audited.
     `cifar100-as-given.csv` and the like: people's labels of 10,000 images of the training classes; Lite0's are.
     """
@@ -93,7 +94,7 @@ def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) ->
         ways = arms(free.unit(layers[steps.LAST][train, 0]), given, images.fine[train], draw)
         for way in ways:
             if way[0] in (AS_GIVEN, "without suspects"):
-                write(f"cars-uniform-{draw}-{way[0].replace(' ', '-')}", images, train, way)
+                write(f"cars-uniform-{draw}{'-as-given' * (way[0] == AS_GIVEN)}", images, train, way)
     given = steps.labels_of(images, layers, "similarity", 0.4, 0)[train]
     for way in arms(free.unit(small[steps.LAST][train, 0]), given, images.fine[train], 0):
         write(f"cars-{way[0].replace(' ', '-')}", images, train, way)
