@@ -11,24 +11,9 @@ they leave out the search. `--draws`: the study's ways to label are draws of the
 import argparse
 
 import numpy as np
-from second_looks.published import R1, Mean, snapshot, snapshot_arrays
+from second_looks.published import R1, Mean, by_class, snapshot, spread
 
 SCORES = {"R@1": R1, "MAP@R": "test/fine/map@r"}
-
-
-def by_class(study, noise, loss, score):
-    """The percentages (seeds, K) and the queries (K,) of each test class, of confirmed trials."""
-    trials, arrays = snapshot(study)[0], snapshot_arrays(study)
-    chosen = trials.query("phase == 'confirm' and noise == @noise and loss == @loss").sort_values("seed")
-    found = []
-    for row in chosen.index:
-        name = f"classes/{chosen.loc[row, 'key']}/{score}/"
-        if name + "mean" not in arrays:  # that of the objective is under its set
-            name = name.replace(score, "test")
-        means, queries = arrays[name + "mean"].astype(float), arrays[name + "queries"].astype(float)
-        assert abs(means @ queries / queries.sum() - chosen.loc[row, score]) < 1e-3
-        found.append(100 * means)
-    return np.array(found), queries
 
 
 def gain(first, second, queries, draws=5000):
@@ -46,9 +31,7 @@ def gain(first, second, queries, draws=5000):
 def mean_of_draws(pairs, queries):
     """The mean gain of draws that each have their own search, with the interval of draws and classes."""
     gains = np.array([one.mean(0) - other.mean(0) for one, other in pairs])
-    shares, whole, freedom = queries / queries.sum(), gains.mean(0), len(queries) - 1
-    variance = ((shares * (whole - whole @ shares)) ** 2).sum() * len(queries) / freedom
-    return Mean(gains @ shares, classes=(variance, freedom))
+    return Mean(gains @ queries / queries.sum(), classes=spread(gains.mean(0), queries))
 
 
 def main():
@@ -56,16 +39,19 @@ def main():
     parser.add_argument("study", help="with whitening and one way to train, and a snapshot in docs/results")
     parser.add_argument("--draws", action="store_true", help="its ways to label are draws of the same")
     args = parser.parse_args()
-    noises = list(dict.fromkeys(snapshot(args.study)[0]["noise"]))
+    trials = snapshot(args.study)[0].query("phase == 'confirm'")
+    noises = list(dict.fromkeys(trials["noise"]))
     over = ["its whitening"] + ([] if args.draws else ["the first's whitening", "the first trained"])
     for label, score in SCORES.items():
         print(f"| {label} of | whitened | trained | {' | '.join(f'trained over {what}' for what in over)} |")
         print("|---" * (3 + len(over)) + "|")
         sides = {}
         for noise in noises:
+            rows = trials[trials["noise"] == noise]
             (free, queries), (trained, _) = (
-                by_class(args.study, noise, loss, score) for loss in ("whitening", "multi_similarity")
+                by_class(args.study, rows[rows["loss"] == loss], score) for loss in ("whitening", "multi_similarity")
             )
+            free, trained = 100 * free, 100 * trained
             sides[noise] = free, trained
             others = [free, *sides[noises[0]]][: len(over)]
             means = [f"{np.average(side.mean(0), weights=queries):.1f}" for side in (free, trained)]

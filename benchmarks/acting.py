@@ -73,7 +73,7 @@ def write_tables(folder: Path, cache: Path, data: Path, weights: Path | None) ->
     `cars-uniform-0.csv` to `-2.csv`: three draws of uniform noise without the suspects of an audit of Lite0's features;
     `cars-uniform-0-as-given.csv` and the like: with them.
     `cars-as-given.csv` and the like: wrong labels of similar classes, after each way; MobileNet's features are audited.
-    `cifar100-as-given.csv` and the like: people's labels of 10,000 images of the training classes; Lite0's are.
+    `cifar100-as-given.csv` and the like: people's labels, of 10,000 images, that are training classes; Lite0's are.
     """
     folder.mkdir(parents=True, exist_ok=True)
 

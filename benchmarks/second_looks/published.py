@@ -103,23 +103,34 @@ def search_variance(tuned, score, chooses):
     return 1e4 * scores[draws[np.arange(len(draws)), values[draws].argmax(axis=1)]].var()
 
 
+def by_class(study, trials, score):
+    """Means (trials, K) and queries (K,) of the test classes; None if the snapshot lacks the score by class."""
+    arrays = snapshot_arrays(study)
+    for place in (score, score.partition("/")[0]):  # those of the objective are under its set
+        keys = [f"classes/{key}/{place}/" for key in trials["key"]]
+        if all(key + "mean" in arrays for key in keys):
+            means, counts = (np.array([arrays[key + x].astype(float) for key in keys]) for x in ("mean", "queries"))
+            shares = counts.mean(0) / counts.mean(0).sum()
+            of_score = abs(means.mean(0) @ shares - trials[score].mean()) <= 1e-3
+            return (means, counts.mean(0)) if of_score else None
+    return None
+
+
+def spread(values, counts):
+    """The variance of a mean over queries, by a bootstrap of whole classes, and its freedom."""
+    shares, freedom = counts / counts.sum(), len(counts) - 1
+    return float(((shares * (values - values @ shares)) ** 2).sum()) * len(shares) / freedom, freedom
+
+
 def class_variance(study, trials, score, weights):
-    """That of a bootstrap of whole classes, and its freedom; None if the snapshot lacks the score by class."""
-    arrays, total = snapshot_arrays(study), 0.0
+    """`spread` of a weighted sum of cells; None if the snapshot lacks the score by class."""
+    total = 0.0
     for cell, weight in weights.items():
-        rows, names = trials[trials["cell"] == cell], ("mean", "queries")
-        keys = [f"classes/{key}/{score}/" for key in rows["key"]]
-        if any(key + "mean" not in arrays for key in keys):  # those of the objective are under its set
-            keys = [f"classes/{key}/{score.partition('/')[0]}/" for key in rows["key"]]
-        if any(key + "mean" not in arrays for key in keys):
+        found = by_class(study, trials[trials["cell"] == cell], score)
+        if found is None:
             return None
-        means, counts = (np.mean([arrays[key + name].astype(float) for key in keys], axis=0) for name in names)
-        if abs(means @ counts / counts.sum() - rows[score].mean()) > 1e-3:
-            return None  # they are of another score
-        total = total + 100 * weight * means
-    shares = counts / counts.sum()
-    freedom = len(shares) - 1
-    return float(((shares * (total - total @ shares)) ** 2).sum()) * len(shares) / freedom, freedom
+        total = total + 100 * weight * found[0].mean(0)
+    return spread(total, found[1])
 
 
 class Mean:
