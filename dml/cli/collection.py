@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,22 @@ from dml import evaluation, files, models
 from dml.cli.models import image_files, row_of
 from dml.cli.proposal import BLOCK, LENGTH, PHOTOGRAPH, PRETRAINED
 from dml.counting import counted
-from dml.data import raw, sources
+from dml.data import DataError, raw, sources
 from dml.data.packing import open_packed, pack, packed_id
 from dml.data.packing.decoding import CorruptImage, How, decode, header, resize
-from dml.data.sources._table import LABELS, check_finite, columns_of, has_vectors, read_vectors, row_names, table_of
+from dml.data.sources._table import (
+    LABELS,
+    check_finite,
+    columns_of,
+    has_vectors,
+    read_vectors,
+    row_names,
+    table_not_used,
+    table_of,
+)
 from dml.models import Layers
 from dml.protocols import Source
-from dml.tables import read_rows
+from dml.tables import is_table, read_rows
 from dml.training import free
 from dml.training.frozen.extraction import extract, on_cores
 from dml.training.frozen.opening import FOLDER, is_complete, open_features
@@ -66,6 +76,7 @@ class Collection:
     how: How  # they are resized
     index: pd.DataFrame | None = None  # of the images, as packing lists them
     source: Source | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # what the table of vectors calls its columns
 
     @property
     def labelled(self) -> bool:
@@ -108,9 +119,11 @@ class Collection:
         names: list[str] = []
         vectors: list[np.ndarray] = []
         for text in places:
-            if Path(text).is_file():
-                other = _vectors(Path(text), source_of(Path(text))[1], lambda line: None)
-                names, vectors = [*names, *other.names], [*vectors, other.features[VECTORS]]
+            if os.path.isfile(text):  # not pathlib's, for which a long text is an error
+                rows = read_vectors(other := Path(text), (*LABELS, *self.columns.values()))
+                check_finite(other, rows)
+                names += row_names(table_of(other), len(rows), self.columns.get("path"))
+                vectors.append(np.array(rows, dtype=np.float32)[:, None])
             else:
                 row = row_of(text, self.names)
                 names, vectors = [*names, self.names[row]], [*vectors, self.features[VECTORS][[row]]]
@@ -145,12 +158,20 @@ def collect(
         return _vectors(place, options, report)
     options, unlabelled = _of_folder(place) if place.is_dir() else (options, False)
     source = sources.build("imagefolder", **options)
-    source.download(place, lambda line: None)
+    download(source, place)
     name = hashlib.sha256(str(place.resolve()).encode()).hexdigest()[:16]
     with files.locked(
         files.cache() / "seen" / f"{name}.lock", on_wait=lambda: report(f"waiting for another look at {place}")
     ):
         return _images(place, source, options, unlabelled, mirror, report, limit)
+
+
+def download(source: Source, place: Path, report: Report = lambda line: None) -> None:
+    """As the source does. Errors name the option of a command in place of a study's settings."""
+    try:
+        source.download(place, report)
+    except DataError as error:
+        raise DataError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
 
 
 def source_of(
@@ -164,7 +185,8 @@ def source_of(
         if root is not None or columns or labels is not None:
             raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
         return "imagefolder", {"root": str(place.resolve())}
-    if labels is None and not has_vectors(place, columns.values()):
+    images = is_table(place) if root is not None else not has_vectors(place, columns)
+    if labels is None and images:
         given = {"columns": columns} if columns else {}
         return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
     if root is not None:
@@ -307,10 +329,10 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     table, columns = Path(options["table"]) if "table" in options else None, options.get("columns", {})
     named = set() if table is None else {*read_rows(table)[0], *columns}
     source, rows = None, read_vectors(place, (*LABELS, *columns.values()))
-    unlabelled: list[str] = []
+    unlabelled = [f"{other}. --labels names a table"] if table is None and (other := table_not_used(place)) else []
     if named & {"fine", "given"}:
         source = sources.build("features", **options)
-        source.download(place, lambda line: None)
+        download(source, place)
         classes = _labels(pd.DataFrame(source.images(place)))
     else:
         check_finite(place, rows)
@@ -321,7 +343,7 @@ def _vectors(place: Path, options: Mapping[str, Any], report: Report) -> Collect
     names = row_names(table, len(rows), columns.get("path"))
     vectors = np.array(rows, dtype=np.float32)[:, None]
     report(f"{counted(len(vectors), 'vector')} of {vectors.shape[2]} numbers, taken as they are")
-    return Collection(place, names, classes, {VECTORS: vectors}, unlabelled, None, None, None, source)
+    return Collection(place, names, classes, {VECTORS: vectors}, unlabelled, None, None, None, source, columns)
 
 
 def _duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import exists  # of a long text, which is no path, pathlib raises an error
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,7 @@ def embed(
     skip_corrupt: SkipCorrupt = False,
     dataset: Dataset = None,
     noise: Noise = None,
+    column: Columns = None,
 ) -> None:
     """Embed images with a trained model, and save the vectors. A model of vectors takes a file of them.
 
@@ -49,6 +51,7 @@ def embed(
     """
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
+    from dml.cli.look import columns
     from dml.cli.models import Embedded, describe, embed_files, embed_vectors, find_model, image_files, takes_vectors
     from dml.counting import counted
     from dml.files import check_writable
@@ -61,7 +64,11 @@ def embed(
             raise typer.BadParameter(f"{file} exists: choose another name, or remove it", param_hint="--out")
     paths = [] if of_vectors else image_files(images)
     typer.echo(describe(folder), err=True)
-    embedded = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
+    embedded = (
+        Embedded([], embed_vectors(folder, images, columns(column)))
+        if of_vectors
+        else embed_files(folder, paths, skip_corrupt)
+    )
     save(embedded, out)
     print(f"{out}: {counted(len(embedded.vectors), 'vector')} of {counted(embedded.vectors.shape[1], 'number')}")
 
@@ -136,7 +143,7 @@ def search(
         raise typer.BadParameter("expected a folder and images to search with", param_hint=hint)
     first, pictures = Path(places[0]), True
     with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and Path(places[1]).is_dir())
-    missing = [place for place in places[1:] if not Path(place).exists()]
+    missing = [place for place in places[1:] if not exists(place)]
     of_rows = with_model and len(places) > 2 and Path(places[1]).is_file()  # of which a query may be one
     if missing and not of_rows and (with_model or first.is_dir()):
         raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint=hint)
@@ -153,16 +160,20 @@ def search(
     else:
         if len(places) < 3:
             raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
+        if root is not None or mirror is not None:
+            raise typer.BadParameter("--root and --mirror are about a search without a model, which has its own")
         model, folder = places[0], Path(places[1])
         trained = find_model(model, dataset, noise)
         typer.echo(describe(trained), err=True)
-        if pictures := not takes_vectors(trained):
+        if (pictures := not takes_vectors(trained)) and (labels is not None or column):
+            raise typer.BadParameter("--labels and --column are about vectors, and this model takes images")
+        if pictures:
             queries = image_files(map(Path, places[2:]))
             gallery, searched = embed_files(trained, image_files([folder]), skip_corrupt), embed_files(trained, queries)
         else:
-            gallery = embed_rows(trained, folder)
-            texts = places[2:]
-            each = [embed_rows(trained, Path(text)) if Path(text).exists() else gallery.row(text) for text in texts]
+            texts, called = places[2:], columns(column)
+            gallery = embed_rows(trained, folder, called, labels)
+            each = [embed_rows(trained, Path(text), called) if exists(text) else gallery.row(text) for text in texts]
             names = [name for rows in each for name in rows.paths]
             searched = Embedded(names, np.concatenate([rows.vectors for rows in each]))
         model = f"the model {model}"

@@ -89,7 +89,8 @@ def look(
     for option, path in (("--labels", labels), ("--root", root)):
         arguments += [option, str(path.resolve())] if path else []
     arguments += [text for pair in column or [] for text in ("--column", pair)]
-    commands = next_commands(seen, shlex.join(arguments), best.chosen.features)
+    flag = "" if mirror is None else " --mirror" if mirror else " --no-mirror"
+    commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag)
     text = sentence(seen, judged, best, audit)
     shown = page.Seen(
         seen.place,
@@ -212,12 +213,12 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
     return f"{text}."
 
 
-def next_commands(seen: Collection, arguments: str, best: str) -> list[tuple[str, str]]:
-    """What to do next and how long it takes, with the commands."""
+def next_commands(seen: Collection, arguments: str, best: str, flag: str = "") -> list[tuple[str, str]]:
+    """What to do next and how long it takes, with the commands. `flag`: of `dml search` alone."""
     from dml.cli.project import find_project
     from dml.sweep.cost import duration_text
 
-    search = ("Search with an image of your own: seconds.", f"dml search {arguments} image.jpg")
+    search = ("Search with an image of your own: seconds.", f"dml search {arguments}{flag} image.jpg")
     if seen.paths is None:
         search = ("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0")
     if not seen.labelled:

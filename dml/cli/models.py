@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,8 +20,8 @@ from dml.cli.project import find_project
 from dml.data import raw
 from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.data.packing.listing import ordered
+from dml.data.sources._table import LABELS, check_finite, read_vectors, row_names, table_of
 from dml.data.sources._table import SUFFIXES as FILES
-from dml.data.sources._table import check_finite, read_vectors, row_names, table_of
 from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 
@@ -193,10 +193,10 @@ def takes_vectors(model: Path) -> bool:
     return len((read_json(model / DESCRIPTION) or {}).get("image_shape") or ()) == 1
 
 
-def embed_rows(model: Path, place: Path) -> Embedded:
-    """As `embed_vectors`, each row under the path or text that its table, or a `.csv` beside the file, says."""
-    vectors = embed_vectors(model, [place])
-    return Embedded(row_names(table_of(place), len(vectors)), vectors)
+def embed_rows(model: Path, place: Path, columns: Mapping[str, str], table: Path | None = None) -> Embedded:
+    """As `embed_vectors`, each row under the path or text that a table, the file itself or a `.csv` beside it says."""
+    vectors = embed_vectors(model, [place], columns)
+    return Embedded(row_names(table or table_of(place), len(vectors), columns.get("path")), vectors)
 
 
 def row_of(text: str, names: Sequence[Path | str]) -> int:
@@ -211,8 +211,8 @@ def row_of(text: str, names: Sequence[Path | str]) -> int:
     )
 
 
-def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
-    """Embed the vectors of one file: float32 (N, D)."""
+def embed_vectors(model: Path, places: Sequence[Path], columns: Mapping[str, str]) -> np.ndarray:
+    """Embed the vectors of one file: float32 (N, D). `columns`: what a table calls those that are no dimensions."""
     embedder = TrainedEmbedder(model)
     (size,), (path, *others) = embedder.shape, places
     if others or path.suffix.lower() not in FILES:
@@ -220,7 +220,7 @@ def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
         raise ValueError(
             f"this model takes vectors of {size} numbers: expected one file ({', '.join(FILES)}), got {got}"
         )
-    vectors = read_vectors(path)
+    vectors = read_vectors(path, (*LABELS, *columns.values()))
     if vectors.shape[1] != size:
         raise ValueError(f"{path}: expected vectors of {size} numbers, got {vectors.shape[1]}")
     check_finite(path, vectors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,17 +72,20 @@ def new(
             "name, or move it, to data-of-mine/ for instance, which nothing deletes"
         )
 
-    from dml.cli.collection import Slow, collect, source_of
+    from dml.cli.collection import Slow, collect, download, source_of
     from dml.cli.proposal import PRETRAINED, in_time, propose, study_text
-    from dml.data import DataError, sources
+    from dml.data import sources
+    from dml.data.sources._table import table_not_used
     from dml.data.survey import survey
     from dml.files import write_text
     from dml.training.data import check_pairs
 
     kind, options = source_of(place, labels, root, columns(column))
     if kind == "features" and "table" not in options:
+        found = f" ({other})" if (other := table_not_used(place)) else ""
         raise typer.BadParameter(
-            f"{place} has no labels: expected --labels and a CSV or Parquet file with a row for each vector, in order"
+            f"{place} has no labels{found}: expected --labels and a CSV or Parquet file with a row for each vector, in "
+            "order"
         )
     source = sources.build(kind, **options)
 
@@ -91,10 +93,7 @@ def new(
         if not line.endswith(NOT_NEWS):
             typer.echo(line, err=True)
 
-    try:
-        source.download(place, report)  # it says how it reads the folders or the table
-    except DataError as error:
-        raise ValueError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
+    download(source, place, report)  # it says how it reads the folders or the table
     surveyed = survey(source, place, report=report)
     pretrained, facts = False, describe(surveyed)
     try:

@@ -102,3 +102,11 @@ def test_a_query_may_be_a_row_of_the_vectors_that_a_model_searches(dml, head, tm
     nearest = int(np.argsort(distances)[1])
     assert f"{np.sort(distances)[1]:.3f}  row {nearest}\n" in done.out
     assert dml("search", head, tmp_path / "given.npy", "10", "-o", tmp_path / "page.html").code == 2
+    texts = [f"{row} " + "long " * 60 for row in range(10)]
+    pd.DataFrame(given).add_prefix("e").assign(topic=range(10), Text=texts).to_csv(own := tmp_path / "own.csv")
+    called = ["--column", "fine=topic", "-k", "2", "-o", tmp_path / "page.html"]
+    assert f"  {nearest} long" in dml("search", head, own, texts[7], *called).out
+    assert dml("search", head, own, texts[7] + "x", *called).code == 2
+    assert "of 10 vectors for 10 queries" in dml("search", own, own, *called).out
+    assert dml("embed", head, own, "--column", "fine=topic", "-o", tmp_path / "own.npy").code == 0
+    np.testing.assert_allclose(np.load(tmp_path / "own.npy"), embedded, atol=1e-5)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +160,21 @@ def table_of(vectors: Path) -> Path | None:
     return beside if len(read_rows(beside)[0]) == len(read_vectors(vectors)) else None
 
 
+def table_not_used(vectors: Path) -> str:
+    """What to tell a user of a `.csv` beside an array that is not its table; "" if there is none."""
+    beside = vectors.with_suffix(".csv")
+    if is_table(vectors) or not beside.is_file():
+        return ""
+    rows, count = len(read_rows(beside)[0]), len(read_vectors(vectors))
+    return f"{beside.name} beside it is not used: it has {rows} rows, {vectors.name} {count} vectors"
+
+
 def row_names(table: Path | None, count: int, column: str | None = None) -> list[str]:
     """The path or text of each of `count` rows; `row 3` without a column of them."""
     rows = pd.DataFrame() if table is None else read_rows(table)[0]
-    column = column or next((name for name in ("path", *USUAL["path"]) if name in rows), None)
+    called = {str(name).lower(): name for name in rows}
+    usual = (called[name] for name in ("path", *USUAL["path"]) if name in called)
+    column = column if column in rows else next(usual, None)
     return [f"row {row}" for row in range(count)] if column is None else [str(name) for name in rows[column]]
 
 
@@ -199,6 +211,8 @@ def _parts(values: list[Any], where: list[str]) -> list[str]:
 LABELS = (*COLUMNS, *USUAL["fine"], *USUAL["path"], "index")  # columns that are no dimensions
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
 SUFFIXES = (".npy", ".npz", ".parquet", ".csv")
+FLOATS = (np.float16, np.float32, np.float64)
+NO_POINT = r"(?i)\s*[-+]?(\d*,\d+|nan)\s*"  # numbers that pandas does not read, or reads as missing
 
 
 def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
@@ -218,26 +232,36 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
         if "pickle" in reason:  # NumPy's message advises to run the file's code
             reason = "it holds Python objects, or no array"
         raise DataError(f"{path}: cannot be read: {reason}") from error
-    if vectors.dtype not in (np.float16, np.float32, np.float64):
+    if vectors.dtype not in FLOATS:
         raise DataError(f"{path}: expected vectors of type float16, float32 or float64, got {vectors.dtype}")
     if vectors.ndim != 2 or not vectors.size:
         raise DataError(f"{path}: expected vectors of shape (n, D), got {vectors.shape}")
     return vectors
 
 
-def has_vectors(path: Path, labels: Iterable[str] = ()) -> bool:
-    """Whether a file contains vectors. Errors of an array are said when it is read."""
+def has_vectors(path: Path, columns: Mapping[str, str] | None = None, root: Path | None = None) -> bool:
+    """Whether a file contains vectors, and not the paths of images. Errors of vectors are said when they are read.
+
+    `columns`: as of `read_table`. `root`: what paths are relative to; None: the table's folder.
+    """
     if not is_table(path):
         return path.suffix.lower() in SUFFIXES
     try:
         table, _ = read_rows(path)
-        first = table.iloc[0] if len(table) else {}
-        if any(isinstance(value, np.ndarray | list) for value in dict(first).values()):
-            return True
-        images = any(is_image(Path(str(first[name]))) for name in ("path", *USUAL["path"]) if name in table)
-        return not images and read_vectors(path, (*LABELS, *labels)).shape[1] > 1
     except DataError:
         return False
+    if _lists(table):
+        return True
+    columns = columns or {}
+    paths = [columns["path"]] if "path" in columns else ["path", *USUAL["path"]]
+    for name in table if len(table) else ():
+        first = str(table[name].iloc[0])
+        if name.lower() in map(str.lower, paths) and (
+            is_image(Path(first)) or os.path.isfile((root or path.parent) / first)
+        ):
+            return False
+    numbers = [name for name in _others(table, (*LABELS, *columns.values())) if _mostly_numbers(table[name])]
+    return len(numbers) > (2 if all(_whole(table[name]) for name in numbers) else 1)  # two: such as width and height
 
 
 def check_finite(path: Path, vectors: np.ndarray) -> None:
@@ -258,25 +282,63 @@ def _of_numpy(path: Path) -> np.ndarray:
 
 
 def _of_table(path: Path, labels: Collection[str]) -> np.ndarray:
-    """The one column of lists, or else all columns of floats; of a CSV, whose numbers may be whole, of numbers."""
-    csv = path.suffix.lower() == ".csv"
-    table = pd.read_csv(path, sep=None, engine="python") if csv else pd.read_parquet(path)
-    table.columns = [str(name).strip() for name in table.columns]
-    lists = [name for name in table if isinstance(table[name].iloc[0] if len(table) else None, np.ndarray | list)]
-    if len(lists) == 1:
-        rows = table[lists[0]].tolist()
-        lengths = {len(row) if isinstance(row, np.ndarray | list) else -1 for row in rows}
+    """The one column of lists, or else all columns of floats; of a CSV, of numbers, which may all be whole."""
+    table, rows = read_rows(path)
+    if len(lists := _lists(table)) == 1:
+        values = table[lists[0]].tolist()
+        lengths = {len(row) if isinstance(row, np.ndarray | list) else -1 for row in values}
         if len(lengths) != 1 or -1 in lengths:
             raise DataError(f"{path}: column {lists[0]!r}: expected lists of equal length")
-        return np.stack(rows)
-    not_vectors = {name.lower() for name in labels}
-    others = table[[name for name in table if name.lower() not in not_vectors and table[name].dtype.kind != "O"]]
-    for name, kind in others.dtypes.items():
-        if kind not in (np.float16, np.float32, np.float64, *([np.dtype(np.int64)] if csv else [])):
-            raise DataError(
-                f"{path}: column {name!r} is {kind}: expected one column of lists, or only columns of floats beside "
-                f"text and {', '.join(sorted(labels))}"
-            )
-    if lists or not others.shape[1]:
+        return np.stack(values)
+    csv = path.suffix.lower() == ".csv"
+    others = _others(table, labels)
+    numbers = [name for name in others if (_mostly_numbers(table[name]) if csv else table[name].dtype.kind != "O")]
+    if lists or not numbers:
         raise DataError(f"{path}: expected one column of lists, or columns of floats; got {', '.join(table.columns)}")
-    return others.to_numpy(np.float32) if csv else others.to_numpy()
+    whole = [name for name in numbers if _whole(table[name])] if csv else []
+    kinds = {name: "of whole numbers, others are not" for name in whole if len(whole) < len(numbers)}
+    kinds |= {} if csv else {name: str(kind) for name, kind in table[numbers].dtypes.items() if kind not in FLOATS}
+    for name, kind in kinds.items():
+        if not csv or table[name].nunique() > 1:  # a dimension that is 0 may be written so
+            raise DataError(
+                f"{path}: column {name!r} is {kind}: expected one column of lists, or only columns of floats (1.0) "
+                f"beside text and {', '.join(sorted(labels))}"
+            )
+    if not csv:
+        return table[numbers].to_numpy()
+    return np.stack([_floats(path, table[name], rows) for name in numbers], axis=1)
+
+
+def _lists(table: pd.DataFrame) -> list[str]:
+    return [name for name in table if isinstance(table[name].iloc[0] if len(table) else None, np.ndarray | list)]
+
+
+def _others(table: pd.DataFrame, labels: Collection[str]) -> list[str]:
+    """The columns that may be dimensions: not labels, nor the numbers of rows that pandas writes without a name."""
+    left_out = {name.lower() for name in labels}
+    return [name for name in table if name.lower() not in left_out and not re.fullmatch(r"(Unnamed: \d+)?", name)]
+
+
+def _mostly_numbers(column: pd.Series) -> bool:
+    """Whether more than half of a column are numbers, some with a decimal comma."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind == "f"
+    others = column[pd.to_numeric(column, errors="coerce").isna()]
+    return 2 * sum(re.fullmatch(NO_POINT, str(text)) is None for text in others) < len(column)
+
+
+def _whole(column: pd.Series) -> bool:
+    """Whether a column of text is of numbers without a point."""
+    return column.dtype.kind == "O" and bool(column.str.fullmatch(r"\s*[-+]?\d+\s*").all())
+
+
+def _floats(path: Path, column: pd.Series, rows: Sequence[int]) -> np.ndarray:
+    """A column of text as float32 (n,)."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    for row in np.flatnonzero(numbers.isna()).tolist():
+        if not re.fullmatch(r"\s*[-+]?nan\s*", column.iloc[row], re.IGNORECASE):
+            raise DataError(
+                f"{path}: row {rows[row]}: {column.name} is {column.iloc[row]!r}, expected a number, with a point for "
+                "decimals"
+            )
+    return numbers.to_numpy(np.float32)

@@ -98,8 +98,7 @@ class Failing(io.RawIOBase):
 
 
 @pytest.mark.parametrize(
-    "error",
-    [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")],
+    "error", [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")]
 )
 def test_any_error_of_the_connection_is_retried(error, server, tmp_path, failing):
     server.files["/a.zip"] = bytes(1000)

@@ -8,6 +8,7 @@ from small_archives import Small, quiet
 from dml.data import DataError
 from dml.data.packing import of_vectors, open_packed, pack
 from dml.data.sources import Features
+from dml.data.sources._table import has_vectors
 
 FINE = ("wren", "wren", "owl", "owl", "jay", "jay")
 
@@ -92,6 +93,50 @@ def test_labels_and_roles_of_the_table(source, tmp_path):
     table = pd.DataFrame({"fine": FINE, "split": ["train", "seen", "query", "gallery", "unused", "unused"]})
     made = source(table=table)
     assert made.roles(packed(made, tmp_path).index).tolist() == table["split"].tolist()
+
+
+def as_csv(path, content, **more):
+    """Numbers of six rows and their labels as one CSV, with other columns; the source that reads it."""
+    pd.DataFrame({**{f"x{i}": column for i, column in enumerate(content.T)}, "fine": FINE, **more}).to_csv(path)
+    return Features(str(path), str(path))
+
+
+@pytest.mark.parametrize("content", [vectors() / 8, vectors(np.int64)])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_csv_of_vectors_is_read_as_other_tables_are(tmp_path, content, encoding):
+    """Its dimensions are its numbers: not those of rows, which pandas writes, nor the column `index`."""
+    path = tmp_path / "x.csv"
+    source = as_csv(path, content, index=range(6), title="a, b")
+    path.write_text("sep=,\n" + path.read_text(), encoding=encoding)
+    assert np.array_equal(source.vectors(tmp_path), content)
+    assert has_vectors(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([0.5] * 5 + ["?"], "row 7: y is '\\?', expected a number, with a point"),
+        (["0.5", "1,5"] * 3, "row 3: y is '1,5', expected a number, with a point"),
+        ([0.5] * 5 + [None], "row 7: y is '', expected a number"),
+        ([0, 0, 1, 1, 2, 2], "column 'y' is of whole numbers, others are not: expected one column of lists"),
+    ],
+)
+def test_a_cell_or_column_of_a_csv_that_is_no_dimension_is_an_error(tmp_path, cells, message):
+    source = as_csv(tmp_path / "x.csv", vectors() / 8, y=cells)
+    assert has_vectors(tmp_path / "x.csv")
+    with pytest.raises(DataError, match=message):
+        source.vectors(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "more"),
+    [("photo", "a.jpg", {}), ("Path", "a.jpg", {"area": 0.1}), ("path", "001", {"area": 0.1}), ("path", "002", {})],
+)
+def test_a_table_of_images_with_numbers_has_no_vectors(tmp_path, name, image, more):
+    pd.DataFrame({name: [image], **more, "width": 3, "height": 5}).to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "001").touch()
+    assert not has_vectors(tmp_path / "t.csv")
+    assert not has_vectors(tmp_path / "t.csv", {"path": name})
 
 
 NAN = vectors()

@@ -25,10 +25,7 @@ def labels(*values, kind=np.uint16):
 
 
 MALFORMED = {
-    "class 500": (
-        labels(1, 500, 2, 3, 4),
-        r"imagelabels\.mat: image 2: .* 500, expected an integer from 1 to 102",
-    ),
+    "class 500": (labels(1, 500, 2, 3, 4), r"imagelabels\.mat: image 2: .* 500, expected an integer from 1 to 102"),
     "class 0": (labels(0, 1, 2, 3, 4), "image 1: .* 0, expected"),
     "no labels": (
         rewritten("imagelabels.mat", lambda: matfile(other=np.arange(5))),

@@ -68,8 +68,7 @@ def test_splits_in_a_column(splits, roles, text, written, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("label", "suffix"),
-    [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
+    ("label", "suffix"), [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)]
 )
 def test_numbers_that_are_not_labels_name_their_row(label, suffix, written, tmp_path):
     table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})

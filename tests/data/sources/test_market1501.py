@@ -32,10 +32,7 @@ def named(name):
 
 
 MALFORMED = {
-    "person 1502": (
-        named("1502_c1s1_1_00.jpg"),
-        r"1502_c1s1_1_00\.jpg: .* '1502', expected an integer from 0 to 1501",
-    ),
+    "person 1502": (named("1502_c1s1_1_00.jpg"), r"1502_c1s1_1_00\.jpg: .* '1502', expected an integer from 0 to 1501"),
     "camera 7": (named("0001_c7s1_1_00.jpg"), r"0001_c7s1_1_00\.jpg: expected a name such as"),
     "no person": (named("cat.jpg"), r"cat\.jpg: expected a name such as 0002_c1s1"),
 }
