@@ -181,11 +181,7 @@ def all_filters() -> Iterator[tuple[str, Callable[[Giving], Any]]]:
 
 def noise_models(folder: Path) -> Iterator[tuple[str, Callable[[Giving], Any]]]:
     file = folder / "labels.csv"
-    context = {
-        "features": X,
-        "given": Y[::-1].copy(),
-        "index": np.arange(ROWS),
-    }
+    context = {"features": X, "given": Y[::-1].copy(), "index": np.arange(ROWS)}
     for name in discovery.names("dml.noise"):
 
         def run(give: Giving, name: str = name) -> None:

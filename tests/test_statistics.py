@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.statistics import (
-    compare,
-    detectable,
-    holm,
-    mean_variance,
-    one_sided_t,
-    paired_t,
-    power,
-    summary,
-)
+from dml.statistics import compare, detectable, holm, mean_variance, one_sided_t, paired_t, power, summary
 
 
 def test_summary_against_scipy():

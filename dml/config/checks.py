@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 import dml
-from dml import discovery
+from dml import discovery, losses
 from dml.config import compare, for_use, grid
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
@@ -282,8 +282,8 @@ def _compares(cell: Cell) -> bool:
     """Whether a cell trains on pairs of samples. What a loss of another package does without a miner is unknown."""
     if cell.positives or cell.miner:
         return True
-    loss = discovery.find("dml.losses", cell.loss.name)
-    return not discovery.is_foreign(cell.loss.name) and not getattr(loss, "per_sample", False)
+    name, _ = losses.innermost(cell.loss.name, cell.loss.settings)
+    return not discovery.is_foreign(name) and not getattr(discovery.find("dml.losses", name), "per_sample", False)
 
 
 def _check_training(study: Study, training: TrainingSection, comparing: str) -> None:

@@ -98,16 +98,23 @@ def closed_form_of(name: str) -> str | None:
     return getattr(discovery.find("dml.losses", name), "closed_form", None)
 
 
+def innermost(name: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The loss that one wraps, such as `trimmed`, and its own settings; a loss that wraps none: itself.
+
+    Raises ValueError: an unknown loss.
+    """
+    part = discovery.find("dml.losses", name)
+    inside = part.components(settings).values() if issubclass(part, Composite) else ()
+    return next((innermost(*loss) for package, *loss in inside if package == "dml.losses"), (name, settings))
+
+
 def parameter_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
     """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
 
     Raises ValueError: an unknown loss.
     """
-    part = discovery.find("dml.losses", name)
-    if issubclass(part, Composite):
-        spaces = (parameter_rate_of(inner, given) for _, inner, given in part.components(settings).values())
-        return next((space for space in spaces if space is not None), None)
-    space = getattr(part, "parameter_rate", None)
+    name, settings = innermost(name, settings)
+    space = getattr(discovery.find("dml.losses", name), "parameter_rate", None)
     if space is None or not any(True for _ in build_for(name, settings, num_classes=2, embedding_size=2).parameters()):
         return None  # such as a fixed beta
     return space

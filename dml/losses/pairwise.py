@@ -247,22 +247,24 @@ class Histogram(PairLoss):
         if tuples is not None:
             for among in (positives[:, : len(labels)], negatives[:, : len(labels)]):
                 among.copy_(torch.maximum(among, among.T))
-        # Three histograms, one after the other: negatives, positives, and the pairs that do not count.
+        # Four histograms, one after the other: pairs that are both, negatives, positives, and those that do not count.
         below = place.floor().clamp_(max=self.bins - 2).nan_to_num_(nan=0.0)  # a valid index; the share stays NaN
         share = place.sub_(below).flatten().double()  # float32 sums of 10^7 terms would lose the small ones
-        offset = negatives.mul_(-2).sub_(positives).add_(2)
+        offset = negatives.mul_(-2).sub_(positives).add_(3)
         index = below.add_(offset, alpha=self.bins).flatten().long()
-        empty = share.new_zeros(3 * self.bins)
+        empty = share.new_zeros(4 * self.bins)
         number = empty.index_add(0, index, torch.ones_like(share))
         upper = empty.index_add(0, index, share)
-        mass = (number - upper + torch.roll(upper, 1)).view(3, self.bins)
-        size = number.view(3, self.bins).sum(1, keepdim=True).clamp(min=1)
-        of_negative, of_positive, _ = mass / size
+        mass = (number - upper + torch.roll(upper, 1)).view(4, self.bins)
+        size = number.view(4, self.bins).sum(1, keepdim=True)
+        size = (size[1:3] + size[0]).clamp(min=1)
+        of_negative, of_positive = (mass[1:3] + mass[0]) / size
         # If a kind of pair is missing, its histogram, the loss and every slope are zero.
         below_positive = of_positive.cumsum(0)
         above_negative = of_negative.flip(0).cumsum(0).flip(0)
-        slopes = torch.stack((below_positive, above_negative, torch.zeros_like(of_negative))).diff(dim=1)
-        slopes = torch.nn.functional.pad(slopes * (self.bins - 1) / 2 / size, (0, 1))
+        slopes = torch.stack((below_positive, above_negative)).diff(dim=1) * (self.bins - 1) / 2 / size
+        slopes = torch.stack((slopes.sum(0), *slopes, torch.zeros_like(slopes[0])))
+        slopes = torch.nn.functional.pad(slopes, (0, 1))
         gradient = slopes.flatten().to(place.dtype)[index].view_as(place)
         value = (of_negative * below_positive).sum().to(place.dtype)
         if beyond is not None:

@@ -279,7 +279,7 @@ class Arcface(SampleLoss):
     normalize : has no effect, since angles have no length.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(8, 128), "margin": Uniform(0.0, 0.8)}
 
     def __init__(
@@ -315,6 +315,6 @@ class Arcface(SampleLoss):
             angles = cosines.clamp(-inside, inside).acos()
             angles = angles + (cosines.detach().clamp(-1, 1).acos() - angles.detach())  # to its end, without its slope
             angles = self.factor * angles + self.margin
-            bent = angles.cos()
-            cosines = torch.where(angles <= math.pi, bent, -2 - bent)
+            turns = (angles.detach() / math.pi).floor()  # SphereFace's k
+            cosines = (1 - 2 * (turns % 2)) * angles.cos() - 2 * turns
         return cosines - self.cosine_margin

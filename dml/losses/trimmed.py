@@ -42,7 +42,7 @@ class Trimmed(Shown, nn.Module):
     ValueError : the wrapped loss has no value for each tuple.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     search_space: ClassVar[dict[str, Space]] = {"keep": Uniform(0.4, 1.0)}
 
     def __init__(

@@ -109,8 +109,11 @@ def build_miner(spec: TrialSpec, loss: Loss) -> Miner | None:
 
 
 def loss_normalizes(spec: TrialSpec) -> bool:
-    """Whether loss and miner L2-normalise embeddings: as `training.normalize` says, unless the loss's settings do."""
-    return spec.loss.settings.get("normalize", spec.training.normalize)
+    """Whether loss and miner L2-normalise embeddings: as `training.normalize` says, unless the loss's settings do, or
+    those of the loss that it wraps.
+    """
+    given = {"normalize": spec.training.normalize, **spec.loss.settings}
+    return {**given, **losses.innermost(spec.loss.name, given)[1]}["normalize"]
 
 
 def build_sampler(spec: TrialSpec, data: TrialData) -> Sampler:

@@ -42,7 +42,7 @@ from dml.tables import host_array
 from dml.tensors import check_dense, directions, from_array, without_autocast
 from dml.training.data import sample
 
-version = 2
+version = 3
 """Raised when the same rows give other projections; keys of trials whose head starts from one contain it."""
 
 KINDS = ("components", "whitening", "lda")
@@ -193,10 +193,12 @@ def taking_part(labels: np.ndarray) -> np.ndarray:
 
 
 def some(labels: np.ndarray, most: int) -> np.ndarray:
-    """The positions of at most so many rows: every second, third, ... one, or whole classes where classes are small."""
+    """The positions of at most so many rows: of each class every second, third, ... row, or whole classes where classes
+    are small. Rows may come in any order of classes.
+    """
     positions, every = np.arange(len(labels)), max(1, -(-len(labels) // most))
     if every == 1 or len(labels) >= THINNED * every * len(np.unique(labels)):
-        return positions[::every]
+        return np.sort(labels.argsort(kind="stable")[::every])
     return sample(positions, labels, most)
 
 
@@ -226,7 +228,7 @@ class _Moments:
         width = len(self.mean)
         shrunk = self._within + shrinkage * self._within.trace() / width * _eye(width, self.mean)
         factor, failed = linalg.cholesky_ex(shrunk)
-        if failed:
+        if failed or factor.diagonal().square().min() <= NONE * shrunk.diagonal().max():  # 0 up to rounding
             raise ValueError(
                 f"{kind}: shrinkage: expected more than 0, since the covariance within classes has no inverse, "
                 f"got {shrinkage}. Choices: such as {SHRINKAGE}"

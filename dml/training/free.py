@@ -33,7 +33,7 @@ from dml.tensors import directions
 from dml.training.closed_form import NORMALIZED, SHRINKAGE, ClosedForm, Projection, apply, some, taking_part
 from dml.types import Views
 
-version = 3
+version = 4
 """Raised when the same features and labels choose another embedding; keys of trials of the method contain it."""
 
 KIND = "free"  # of a head, beside those of `closed_form`

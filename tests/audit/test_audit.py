@@ -66,9 +66,7 @@ def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatc
     trained = []
     real = probabilities.Representation.round
     monkeypatch.setattr(
-        probabilities.Representation,
-        "round",
-        lambda self, kept: trained.append(kept.copy()) or real(self, kept),
+        probabilities.Representation, "round", lambda self, kept: trained.append(kept.copy()) or real(self, kept)
     )
     found = audit.audit(vectors, given)
     assert trained[0].all()

@@ -18,12 +18,7 @@ def test_a_key_contains_what_decides_a_frozen_trial(study):
     assert not {"frozen", "frozen_precision", "head"} & set(plain["spec"]["training"])
     assert frozen["spec"]["training"] == {**plain["spec"]["training"], "frozen": True}
     assert frozen["versions"] == {**plain["versions"], "training.frozen": 1}
-    texts = (
-        "",
-        "backbone: mlp",
-        "backbone: {settings: {width: 3}}",
-        "augment: {settings: {image_size: 9}}",
-    )
+    texts = ("", "backbone: mlp", "backbone: {settings: {width: 3}}", "augment: {settings: {image_size: 9}}")
     texts += ("precision: bfloat16",)
     made = [keys.key(spec(study(f"training: {{frozen: true, {text}}}"))) for text in texts]
     assert len(set(made)) == len(texts)
@@ -63,10 +58,7 @@ def test_the_defaults_depend_on_the_augmentation(study):
 
 
 def test_a_key_contains_what_decides_the_trial(study):
-    plain, below = (
-        keys.record(spec(study(""))),
-        keys.record(spec(study("training: {train_from: layers.3}"))),
-    )
+    plain, below = (keys.record(spec(study(""))), keys.record(spec(study("training: {train_from: layers.3}"))))
     assert not {"train_from", "views"} & set(plain["spec"]["training"])
     own = {"train_from": "layers.3", "frozen_precision": "float16"}
     assert below["spec"]["training"] == {**plain["spec"]["training"], **own}

@@ -57,7 +57,7 @@ def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
     assert load(tmp_path, text).training.batch.sampler == "hierarchical"
 
 
-@pytest.mark.parametrize("loss", ["softmax", "proxy_nca"])
+@pytest.mark.parametrize("loss", ["softmax", "proxy_nca", "{name: trimmed, settings: {loss: softmax}}"])
 @pytest.mark.parametrize("batch", ["{classes: 1}", "{per_class: 1}"])
 def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
     rest = f"datasets: [digits]\ntraining: {{batch: {batch}}}\n"

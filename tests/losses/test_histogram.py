@@ -40,6 +40,15 @@ def test_no_gradient_where_similarities_are_clamped(check):
     assert torch.all(gradient == 0)
 
 
+def test_a_pair_may_be_a_positive_and_a_negative(check):
+    """As `WrongPairs` makes them."""
+    x, y = check.batch(0)
+    (first, second), (a, b) = check.pair_lists(y), (torch.tensor(pairs).T for pairs in check.pair_lists(y))
+    tuples = (*torch.cat([a, b[:, :9]], dim=1), *torch.cat([b, a[:, :5]], dim=1))
+    reference = lambda e: naive(check.unit_rows(e), first + second[:9], second + first[:5], 21)  # noqa: E731
+    check.equal(dml.losses.build("histogram", bins=21), reference, x, y, tuples)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_a_similarity_that_is_not_a_number_makes_the_value_nan(check, normalize):
     """It has no node, and must not be an index beyond the histogram's."""

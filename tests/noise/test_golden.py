@@ -6,11 +6,7 @@ import pytest
 from dml import discovery
 
 # Settings that change the labels but have no default to try. A model that takes one is tried with it too.
-SETTINGS = {
-    "pairs": [[0, 1], [1, 2], [4, 0]],
-    "neighbours": 1,
-    "size": 4,
-}
+SETTINGS = {"pairs": [[0, 1], [1, 2], [4, 0]], "neighbours": 1, "size": 4}
 
 
 @pytest.mark.parametrize("name", discovery.names("dml.noise"))

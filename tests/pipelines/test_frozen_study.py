@@ -76,10 +76,7 @@ def test_features_and_vectors_are_scored_without_training(work):
     data = work.root / "data/mine"
     (entry,) = json.loads((data / "features.json").read_text())["digits"].values()
     assert entry["folder"].endswith(name)
-    inputs = {
-        "digits": np.load(data / entry["folder"] / "features.npy"),
-        "features": np.load(work.root / "own/x.npy"),
-    }
+    inputs = {"digits": np.load(data / entry["folder"] / "features.npy"), "features": np.load(work.root / "own/x.npy")}
     for dataset, own in found.items():
         split = pd.read_parquet(data / f"split/{dataset}.parquet")
         rows, learned = (split.loc[split["final"] == role, "index"].to_numpy() for role in ("test", "train"))

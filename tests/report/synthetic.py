@@ -117,11 +117,7 @@ def plane_study(name: str = "eps-planes", seeds: int = 8) -> SyntheticStudy:
     )
 
 
-def write(
-    of: Study,
-    root: Path,
-    alter: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame,
-) -> pd.DataFrame:
+def write(of: Study, root: Path, alter: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame) -> pd.DataFrame:
     """Write invented results of a study below `root` and return its trials."""
     rows = [row for cell in of.cells() for row in _trials(of, cell, root)]
     frame = alter(pd.DataFrame(rows))

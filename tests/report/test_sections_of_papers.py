@@ -16,10 +16,7 @@ BINS = 40
 
 def _counts(drawn, uniform):
     """Two histograms with these counts in their first bins."""
-    return {
-        "eta_drawn": [*drawn, *[0] * (BINS - len(drawn))],
-        "eta_uniform": [*uniform, *[0] * (BINS - len(uniform))],
-    }
+    return {"eta_drawn": [*drawn, *[0] * (BINS - len(drawn))], "eta_uniform": [*uniform, *[0] * (BINS - len(uniform))]}
 
 
 @pytest.fixture

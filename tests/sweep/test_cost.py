@@ -65,8 +65,7 @@ def describe(*asked):
 
 
 @pytest.mark.parametrize(
-    "search",
-    [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
+    "search", [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}]
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
 

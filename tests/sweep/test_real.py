@@ -24,10 +24,7 @@ pytestmark = [
 ]
 
 OVERRIDES = {
-    "losses": [
-        {"name": "triplet", "positives": ["easy"], "negatives": ["random"]},
-        {"name": "proxy_nca"},
-    ],
+    "losses": [{"name": "triplet", "positives": ["easy"], "negatives": ["random"]}, {"name": "proxy_nca"}],
     "positives": [],
     "negatives": [],
     "search": {"sampler": "fixed"},

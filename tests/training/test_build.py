@@ -68,11 +68,13 @@ def test_the_miners_own_settings_have_priority(make_spec):
     assert build.build_miner(spec, build.build_loss(spec, 2, 8)).negatives.margin == 0.3
 
 
-def test_a_loss_may_be_trained_without_normalization(make_spec, data_root, tmp_path, finish):
-    """The miner then compares the distances that the loss compares."""
-    spec = make_spec("triplet", loss_settings={"normalize": False}, steps=4)
+@pytest.mark.parametrize("loss", ["triplet", "trimmed"])
+def test_a_loss_may_be_trained_without_normalization(make_spec, data_root, tmp_path, finish, loss):
+    """The miner then compares the distances that the loss compares, or the one that it wraps."""
+    settings = {"normalize": False} if loss == "triplet" else {"loss": {"name": "triplet", "normalize": False}}
+    spec = make_spec(loss, loss_settings=settings, steps=4)
     training = finish(Training(spec, data_root, tmp_path))
-    assert not training.loss.normalize
+    assert not getattr(training.loss, "loss", training.loss).normalize
     assert not build.build_miner(spec, training.loss).normalize
     assert training.result().counts == {}, "the bins are those of unit vectors"
 

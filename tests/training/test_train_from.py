@@ -15,13 +15,7 @@ from dml.training import loop
 from dml.training.frozen import recipe as recipes
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import Activations, StoredViews, find_features
-from dml.training.frozen.recipe import (
-    BATCH,
-    describe_augment,
-    describe_backbone,
-    features_id,
-    recipe,
-)
+from dml.training.frozen.recipe import BATCH, describe_augment, describe_backbone, features_id, recipe
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
 from dml.types import TrainingSpec

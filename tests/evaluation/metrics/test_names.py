@@ -8,12 +8,7 @@ from dml.evaluation import check_metric, metric_names, metric_part
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [
-        ("recall@5", ("recall", {"k": 5})),
-        ("map@r", ("map_at_r", {})),
-        ("nmi+", ("nmi_plus", {})),
-        ("f1", ("f1", {})),
-    ],
+    [("recall@5", ("recall", {"k": 5})), ("map@r", ("map_at_r", {})), ("nmi+", ("nmi_plus", {})), ("f1", ("f1", {}))],
 )
 def test_metrics_are_named_as_the_field_names_them(name, expected):
     assert metric_part(name) == expected

@@ -5,18 +5,7 @@ import pytest
 from scipy import stats
 
 from dml.papers import paper_claims
-from dml.report.verdicts import (
-    Claim,
-    Comparison,
-    Expected,
-    Verdict,
-    combined,
-    corrected,
-    decided,
-    effect,
-    head,
-    worst,
-)
+from dml.report.verdicts import Claim, Comparison, Expected, Verdict, combined, corrected, decided, effect, head, worst
 
 pytestmark = pytest.mark.slow
 

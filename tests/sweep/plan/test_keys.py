@@ -189,10 +189,7 @@ def test_comments_docstrings_renames_and_moved_functions_change_no_key(toy_study
 
 def test_a_new_setting_with_a_default_changes_no_key(toy_study, replaced):
     before = keys.key(spec(toy_study()))
-    replaced(
-        "dml.losses.triplet",
-        ("normalize: bool = True,\n", "normalize: bool = True,\n        new: int = 3,\n"),
-    )
+    replaced("dml.losses.triplet", ("normalize: bool = True,\n", "normalize: bool = True,\n        new: int = 3,\n"))
     assert keys.key(spec(toy_study())) == before
     study = toy_study(losses=[{"name": "triplet", "settings": {"new": 3}, "search": {}}, "contrastive"])
     assert keys.key(spec(study)) == before
