@@ -138,6 +138,6 @@ def build_for(
     return build(name, **{**discovery.accepted_by_bases(part, offered), **settings})
 
 
-__all__ = ["Memory", "build", "build_for", "closed_form_of", "parameter_rate_of"]
+__all__ = ["Memory", "build", "build_for", "closed_form_of", "innermost", "parameter_rate_of"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)
