@@ -239,10 +239,10 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
     return vectors
 
 
-def has_vectors(path: Path, columns: Mapping[str, str] | None = None, root: Path | None = None) -> bool:
+def has_vectors(path: Path, columns: Mapping[str, str] | None = None) -> bool:
     """Whether a file contains vectors, and not the paths of images. Errors of vectors are said when they are read.
 
-    `columns`: as of `read_table`. `root`: what paths are relative to; None: the table's folder.
+    `columns`: as of `read_table`.
     """
     if not is_table(path):
         return path.suffix.lower() in SUFFIXES
@@ -256,9 +256,7 @@ def has_vectors(path: Path, columns: Mapping[str, str] | None = None, root: Path
     paths = [columns["path"]] if "path" in columns else ["path", *USUAL["path"]]
     for name in table if len(table) else ():
         first = str(table[name].iloc[0])
-        if name.lower() in map(str.lower, paths) and (
-            is_image(Path(first)) or os.path.isfile((root or path.parent) / first)
-        ):
+        if name.lower() in map(str.lower, paths) and (is_image(Path(first)) or os.path.isfile(path.parent / first)):
             return False
     numbers = [name for name in _others(table, (*LABELS, *columns.values())) if _mostly_numbers(table[name])]
     return len(numbers) > (2 if all(_whole(table[name]) for name in numbers) else 1)  # two: such as width and height
