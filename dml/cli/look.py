@@ -78,7 +78,7 @@ def look(
 
     seen = collect(place, labels, root, columns(column), mirror, say)
     began = time.monotonic()
-    say(f"looking at {counts(seen)}")
+    say(f"looking at {counts(seen)}" + "; the page says what is left out, and why" * bool(seen.left_out))
     audit, notes = audited(seen)
     suspected = seen.codes < -1 if audit is None else audit.suspects()
     judged, best, more = without_training(seen, suspected)

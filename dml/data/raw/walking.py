@@ -38,7 +38,7 @@ def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> It
     try:
         state = folder.stat()
         with os.scandir(folder) as entries:
-            names = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
+            names = sorted((entry.name, _is_folder(entry)) for entry in entries if not is_hidden(entry.name))
     except OSError as error:
         raise DataError(f"{folder}: cannot be read: {error.strerror}") from error
     here = (state.st_dev, state.st_ino)
@@ -48,6 +48,10 @@ def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> It
         yield folder / name, is_folder
         if is_folder:
             yield from entries_below(folder / name, (*parents, here))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return os.path.isdir(entry) if entry.is_symlink() else entry.is_dir()  # a link to itself raises in is_dir
 
 
 def check_text(path: Path) -> Path:

@@ -81,3 +81,8 @@ def test_links_that_lead_back_are_named(written, tmp_path):
         (root / name / "up").symlink_to(root / other)
     with pytest.raises(DataError, match=r"root/a/up/up: .*found a link back"):
         packed_of(source, tmp_path)
+    for name in "ab":
+        (root / name / "up").rename(root / name / "up.png").unlink()
+        (root / name / "up.png").symlink_to("up.png")
+    with pytest.raises(DataError, match=r"a/up.png: cannot be read: "):
+        packed_of(source, tmp_path)
