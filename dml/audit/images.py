@@ -62,10 +62,7 @@ def verified(images: Audited) -> np.ndarray | None:
 
 
 def representations(
-    study: Study,
-    images: Audited,
-    store: Path,
-    report: Callable[[str], None] = print,
+    study: Study, images: Audited, store: Path, report: Callable[[str], None] = print
 ) -> dict[str, np.ndarray]:
     """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that its audit names.
 

@@ -27,6 +27,7 @@ class Learner(Protocol):
 
 
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
+LONG = 1e15  # a number whose square is no float32 beside those of others
 CHUNK = 1 << 20  # numbers in one temporary array
 
 
@@ -123,6 +124,8 @@ def check_vectors(name: str, values: Any, n: int) -> Tensor:
     bad = (~largest.isfinite()).numpy().nonzero()[0]
     if len(bad):
         raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
+    if bool(((largest > LONG) | ((largest > 0) & (largest < 1 / LONG))).any()):  # its square is no float32
+        tensor = tensor / torch.where(largest > 0, largest, 1.0)[:, None]
     return tensor
 
 

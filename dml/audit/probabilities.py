@@ -178,11 +178,7 @@ class Representation:
     """
 
     def __init__(
-        self,
-        vectors: Tensor | Sequence[Tensor],
-        codes: np.ndarray,
-        folds: np.ndarray,
-        calibrated: bool = False,
+        self, vectors: Tensor | Sequence[Tensor], codes: np.ndarray, folds: np.ndarray, calibrated: bool = False
     ) -> None:
         self._classes, self._count = int(codes.max()) + 1, int(folds.max()) + 1
         self.vectors = [vectors] * self._count if isinstance(vectors, Tensor) else list(vectors)  # by fold

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ HARDLY = 0.15  # or if `explained` is below this,
 SMALL = 0.05  # a guess that can hardly be too high
 CLEAR = 0.9  # unless `apart` is above this: then the guess is small
 SIMPLEX = {"method": "Nelder-Mead", "options": {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}}
+SCALES = (-4.0, 4.0)  # logarithms of b
 BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
 
@@ -95,17 +97,22 @@ def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
     below, rest = logs - logs[:, :1], left - logs[:, 0]
 
     def largest(scale: float) -> np.ndarray:
-        return 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
+        with np.errstate(over="ignore"):  # at a large scale, where classes are not kept that are likelier
+            return 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
 
     def loss(scale: float, rate: float) -> float:
         chance = np.clip((1 - rate) * largest(scale), 1e-9, 1 - 1e-9)
         return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
 
-    best = minimize(lambda point: loss(np.exp(point[0]), expit(point[1])), [0.4, -1.5], **SIMPLEX)
-    none_wrong = minimize_scalar(lambda point: loss(np.exp(point), 0.0), bounds=(-4.0, 4.0), method="bounded")
+    def of_point(point: np.ndarray) -> float:
+        return loss(np.exp(np.clip(point[0], *SCALES)), expit(point[1]))
+
+    starts = itertools.product((0.4, 3.0), (-1.5, 0.0))  # from one alone, a third of wrong labels was taken for none
+    best = min((minimize(of_point, start, **SIMPLEX) for start in starts), key=lambda result: result.fun)
+    none_wrong = minimize_scalar(lambda point: loss(np.exp(point), 0.0), bounds=SCALES, method="bounded")
     ratio = 2 * len(rows) * max(0.0, none_wrong.fun - best.fun)
     all_right = float(ndtr(-np.sqrt(ratio)))  # the rate cannot be negative: half of chi-squared's
-    scale = np.exp(none_wrong.x if all_right > UNCLEAR else best.x[0])
+    scale = np.exp(none_wrong.x if all_right > UNCLEAR else np.clip(best.x[0], *SCALES))
     return Sure(float(expit(best.x[1])), float(largest(scale).mean()), all_right)
 
 

@@ -7,6 +7,7 @@ from made_labels import blobs
 from sklearn.linear_model import LogisticRegression
 
 from dml.audit import neighbours
+from dml.audit.inputs import check_vectors
 from dml.audit.neighbours import contradictions, nearest, vote
 from dml.audit.probabilities import fit, turn
 
@@ -99,8 +100,10 @@ def test_it_agrees_with_scikit_learn(l2):
 def test_lengths_do_not_matter_and_a_zero_vector_is_allowed():
     vectors, _, given = blobs(n=50)
     weights, rows = torch.randn(13, 6, generator=torch.Generator().manual_seed(0)), torch.arange(50)
-    logits = [turn(torch.from_numpy(vectors * length)).logits(rows, weights) for length in (1, 7)]
-    torch.testing.assert_close(*logits, rtol=0, atol=1e-5)
+    scaled = [check_vectors("v", vectors * length, 50) for length in (1, 7, 1e25, 1e-25)]
+    expected, *others = (turn(each).logits(rows, weights) for each in scaled)
+    for logits in others:
+        torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
     vectors[3] = 0
     basis = turn(torch.from_numpy(vectors))
     torch.testing.assert_close(basis.logits(rows[3:4], weights)[0], weights[-1])
