@@ -263,12 +263,12 @@ def _number(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:8], "big")
 
 
-def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray) -> pd.DataFrame:
+def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray, shift: int = 0) -> pd.DataFrame:
     """Trials that left the scores of `len(counts)` classes, of which their scores `key` are the means; easy is better.
 
     Parameters
     ----------
-    counts : queries of each class.
+    counts : queries of each class. `shift` : by how much the classes of a seed differ from those of the one before.
     """
     draw = np.random.default_rng(0)
     of_class = draw.normal(0.6, 0.2, len(counts))
@@ -278,8 +278,8 @@ def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray) 
         frame.loc[i, key] = np.average(own, weights=counts)
         folder = root / "store" / "trials" / frame.loc[i, "key"]
         folder.mkdir(parents=True, exist_ok=True)
-        level = key.rpartition("/")[0]
-        arrays = {key: own, f"{level}/class": np.arange(len(counts)) + 100, f"{level}/queries": counts}
+        level, classes = key.rpartition("/")[0], np.arange(len(counts)) + shift * frame.loc[i, "seed"]
+        arrays = {key: own, f"{level}/class": classes, f"{level}/queries": counts}
         np.savez(folder / "classes.npz", **arrays)
     return frame
 

@@ -8,8 +8,16 @@ from class_splits import class_interval
 from synthetic import KEY, of_study, only_confirmed
 
 from dml import statistics
-from dml.config import SearchSection
-from dml.report.analysis.intervals import CLASSES, SEEDS, class_term, interval_sources, seed_interval, weighted_interval
+from dml.config import DatasetSection, SearchSection
+from dml.report.analysis.intervals import (
+    CLASSES,
+    SEEDS,
+    class_term,
+    class_terms,
+    interval_sources,
+    seed_interval,
+    weighted_interval,
+)
 from dml.report.analysis.paired import versus_winner
 from dml.report.assembly import figure_arrays
 from dml.report.sections.winners import winners
@@ -50,6 +58,21 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert "They are of one class split" in winners(results).caption
     fixed = of_study(results, search=SearchSection(sampler="fixed"))
     assert "one class split" not in winners(fixed).caption, "nothing is searched"
+
+
+def test_seeds_that_choose_the_test_classes_cover_them(synthetic, loaded, tmp_path):
+    study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
+    chosen = loaded(study, lambda frame: synthetic.with_classes(only_confirmed(frame), tmp_path, KEY, COUNTS, 1))
+    assert (interval_sources(chosen), class_terms(chosen, KEY, dict.fromkeys(chosen.cells, 1.0))) == (SEEDS, [])
+
+
+def test_each_dataset_has_test_classes_of_its_own(synthetic, loaded, tmp_path):
+    datasets = [DatasetSection(name=name) for name in ("digits", "mnist")]
+    study = synthetic.small(datasets=datasets, noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
+    results = loaded(study, lambda frame: synthetic.with_classes(only_confirmed(frame), tmp_path, KEY, COUNTS))
+    weights = {name: 1.0 if cell.dataset == "digits" else -1.0 for name, cell in results.cells.items()}
+    (own,) = class_terms(results, KEY, {name: weight for name, weight in weights.items() if weight > 0})
+    assert sum(term.variance for term in class_terms(results, KEY, weights)) == pytest.approx(2 * own.variance, rel=0.1)
 
 
 def test_scores_beside_the_objective_have_classes_in_their_intervals_too(results, tmp_path):

@@ -128,7 +128,8 @@ def class_means(results: Results, name: str, key: str = "") -> pd.DataFrame:
     """A cell's mean score of each class in percent, by default its objective: a row per seed, a column per class; row
     `QUERIES`.
 
-    Empty if a trial left none: clusterings have none, older trials only those of the objective.
+    Empty if a trial left none (clusterings have none, older trials only those of the objective), or where seeds choose
+    the test classes.
     """
     objective = results.objective(results.cells[name].dataset)
     score = ScoreKey.parse(key or objective)
@@ -142,7 +143,8 @@ def class_means(results: Results, name: str, key: str = "") -> pd.DataFrame:
             return pd.DataFrame()
         means[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
         counts = pd.Series(saved["queries"].astype(float), saved["class"])
-    return pd.DataFrame({**means, QUERIES: counts}).T
+    table = pd.DataFrame({**means, QUERIES: counts}).T
+    return pd.DataFrame() if table.isna().any(axis=None) else table
 
 
 def summary_at(results: Results, name: str, key: str, prefix: str) -> dict[str, Any]:
@@ -184,6 +186,14 @@ def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> lis
     """What the choice of the test classes adds to the variance of a weighted sum; empty where that is not known."""
     if score_sources(results, key, next(iter(weights))) not in (CLASSES, CLASSES_SEARCHES):
         return []
+    datasets: dict[str, dict[str, float]] = {}  # each has test classes of its own
+    for name, weight in weights.items():
+        datasets.setdefault(results.cells[name].dataset, {})[name] = weight
+    return [term for of_one in datasets.values() for term in _class_terms(results, key, of_one)]
+
+
+def _class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:
+    """as `class_terms`, of cells of one dataset."""
     tables = [class_means(results, name, key) for name in weights]
     rows = sorted(set.intersection(*(set(table.index) for table in tables)) - {QUERIES})
     columns = sorted(set.intersection(*(set(table.columns) for table in tables)))
