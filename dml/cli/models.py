@@ -109,7 +109,7 @@ def _of_study(study: str, dataset: str | None, noise: str | None) -> Path:
 
 def describe(folder: Path) -> str:
     """A model's place and network, and the noise if it was not trained with labels as they are, for a message."""
-    from dml.config.for_use import makes_noise
+    from dml.config.data import makes_noise
     from dml.types import NoiseLevel
 
     network = (read_json(folder / DESCRIPTION) or {})["network"]

@@ -16,7 +16,7 @@ from dml import discovery
 from dml.config.terms import EvaluatedLevel, Level, StudySection, checked_parts
 from dml.data import sources
 from dml.files import LONGEST_NAME
-from dml.types import Name, Resize, part_of
+from dml.types import Name, Resize, noise_model, part_of
 
 SourceName = Annotated[Name, part_of("dml.data.sources")]
 NoiseName = Annotated[Name, part_of("dml.noise")]
@@ -143,6 +143,11 @@ class FoldsSection(StudySection):
 
 ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
 """How many class splits, the source's own among them; or folds of all classes (`dml.data.splits`)."""
+
+
+def makes_noise(noise: str) -> bool:
+    """Whether a noise model makes labels wrong, or leaves samples out, by its rate; others read labels as they came."""
+    return bool(getattr(discovery.find("dml.noise", noise_model(noise)), "makes_noise", True))
 
 
 class NoiseSection(StudySection):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 import dml
 from dml import discovery
 from dml.config import compare
+from dml.config.data import makes_noise
 from dml.config.errors import LocatedError
 from dml.config.evaluation import AuditSection
 from dml.config.recipes import RATES
@@ -19,11 +20,6 @@ from dml.types import Cell, NoiseLevel, noise_model
 
 AS_GIVEN = "labels as given"
 BY_OPTION = "choose one with --{what}"
-
-
-def makes_noise(noise: str) -> bool:
-    """Whether a noise model makes labels wrong, or leaves samples out, by its rate; others read labels as they came."""
-    return bool(getattr(discovery.find("dml.noise", noise_model(noise)), "makes_noise", True))
 
 
 def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
@@ -119,7 +115,7 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
 
 def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
     """Whether a cell trains on wrong labels, and what it trains with was chosen by validation labels that are not."""
-    by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.rate)
+    by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.noise, cell.rate)
     if not by_true or dml.losses.closed_form_of(cell.loss.name) is not None:
         return False
     noise = discovery.find("dml.noise", noise_model(cell.noise))

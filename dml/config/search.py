@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 import dml
+from dml.config.data import makes_noise
 from dml.config.terms import EvaluatedLevel, StudySection, check_metrics, checked_parts
 from dml.types import Name
 
@@ -49,9 +50,9 @@ class SearchSection(StudySection):
         """Whether cells have tuning trials, as far as they have something to choose."""
         return self.sampler != "fixed" or self.stop == "best"
 
-    def chooses_by_observed(self, rate: float) -> bool:
-        """Whether wrong labels choose, at a noise rate."""
-        return rate > 0 and self.validation == "observed"
+    def chooses_by_observed(self, noise: str, rate: float) -> bool:
+        """Whether labels that may be wrong choose, at a noise level."""
+        return self.validation == "observed" and (rate > 0 or not makes_noise(noise))
 
     @checked_parts(lambda section: check_metrics([section.objective]))
     def _check(self) -> None:

@@ -108,9 +108,7 @@ class Study(StudySection):
     miner: MinerSection = Field(default_factory=MinerSection, description="settings shared by all pairs of policies")
     grid: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
     seeds: list[Seed] = Field(
-        [0],
-        min_length=1,
-        description="one confirmation per seed, which decides initial weights, batches and noise",
+        [0], min_length=1, description="one confirmation per seed, which decides initial weights, batches and noise"
     )
     class_splits: ClassSplits = Field(
         1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
@@ -160,7 +158,7 @@ class Study(StudySection):
     def chooses_by_observed(self) -> bool:
         """Whether wrong labels choose, at any noise rate, or divide the classes that fit from those that validate."""
         divided = self.search.tunes or self.search.protocol != "refit"
-        return divided and any(self.search.chooses_by_observed(rate) for noise in self.noise for rate in noise.rates)
+        return divided and any(self.search.chooses_by_observed(n.name, rate) for n in self.noise for rate in n.rates)
 
     @property
     def splits(self) -> int:

@@ -6,15 +6,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializationInfo,
-    WrapSerializer,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializationInfo, WrapSerializer, model_validator
 
 from dml import discovery
 from dml.types import Choice, LogUniform, Space, StatedSpace, Uniform

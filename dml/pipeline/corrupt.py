@@ -74,7 +74,7 @@ def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.Data
                     for n in study.noise
                     for rate in n.rates
                     if n.by_given == by_given
-                    if (phase == "tune" and study.search.chooses_by_observed(rate)) == divided
+                    if (phase == "tune" and study.search.chooses_by_observed(n.name, rate)) == divided
                 ]
                 if not models:
                     continue

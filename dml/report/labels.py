@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from dml import discovery
-from dml.config.for_use import makes_noise
+from dml.config.data import makes_noise
 from dml.report import numbers
 from dml.types import ScoreKey, noise_model, value_text
 

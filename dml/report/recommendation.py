@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from dml.config.for_use import dataset_for_use, explained, levels_for_use, makes_noise
+from dml.config.data import makes_noise
+from dml.config.for_use import dataset_for_use, explained, levels_for_use
 from dml.counting import counted
 from dml.losses import closed_form_of
 from dml.report.analysis import selection

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.config import study_from
+from dml.config import SearchSection, study_from
 from dml.config.for_use import ON_CORRECT, caveats, explained
 
 APART = {"name": "numbers", "settings": {"apart": True}}
@@ -25,6 +25,11 @@ def study(dataset="digits", noise=None, **further):
 
 def marks(found):
     return {(cell.loss.name, cell.rate): caveats(found, cell) for cell in found.cells()}
+
+
+def test_labels_that_somebody_gave_choose_at_any_rate():
+    at_none = {noise: SearchSection().chooses_by_observed(noise, 0.0) for noise in ("label_file:x", "given", "uniform")}
+    assert at_none == {"label_file:x": True, "given": True, "uniform": False}
 
 
 def test_trained_rows_with_wrong_labels_are_chosen_on_correct_ones():

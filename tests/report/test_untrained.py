@@ -58,6 +58,7 @@ def with_projections(with_features):
     results = with_features(**{"net": 0.65, "net, whitened": 0.9})
     records = [
         record(0.0, 0.75),
+        record(0.0, 0.9, noise="label_file:suggested"),
         record(0.4, 0.7),
         record(0.4, 0.95, noise="asymmetric"),
         record(0.4, 0.99, dataset="x"),

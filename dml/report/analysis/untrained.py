@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dml import losses, statistics
+from dml.config.data import makes_noise
 from dml.config.study import is_pretrained
 from dml.report.analysis import intervals
 from dml.report.analysis.selection import best_of, validations
@@ -89,13 +90,7 @@ def untrained(
 
 
 def gain_of_best(
-    results: Results,
-    dataset: str,
-    noise: str,
-    rate: float,
-    key: str,
-    length: int | None = None,
-    oracles: bool = True,
+    results: Results, dataset: str, noise: str, rate: float, key: str, length: int | None = None, oracles: bool = True
 ) -> Gain | None:
     """The best method at a noise rate against the best baseline; None if either has no score.
 
@@ -181,7 +176,8 @@ def _choices(results: Results, dataset: str, noise: str, rate: float) -> dict[st
 
 
 def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
-    return math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or rate == 0)
+    one_of_clean = rate == 0 and makes_noise(noise) and makes_noise(record["noise"])
+    return math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or one_of_clean)
 
 
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:

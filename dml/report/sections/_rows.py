@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config.for_use import makes_noise
+from dml.config.data import makes_noise
 from dml.counting import counted
 from dml.report.analysis.intervals import block_plural, coverage, summary_at
 from dml.report.labels import Texts, noise_label, readable, score_label, value_label
