@@ -122,7 +122,7 @@ def find_recommendation(
             f"A model of what is free needs none: dml refit {study} --free"
         )
 
-    from dml.config.for_use import makes_noise
+    from dml.config.data import makes_noise
     from dml.report import recommendation
     from dml.report.analysis.selection import dataset_of
 

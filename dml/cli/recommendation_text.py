@@ -8,22 +8,14 @@ from collections.abc import Sequence
 from dml.counting import counted
 from dml.report.labels import metric_label, metric_of
 from dml.report.numbers import NOTHING, interval, p_value, percent
-from dml.report.recommendation import BEST, BETTER, WORSE, Recommendation, Rival, title
+from dml.report.recommendation import BEST, BETTER, UNKNOWN, WORSE, Recommendation, Rival, title
 
 MOST = 8  # methods that are significantly worse, at most
 
 
 def recommendation_text(best: Recommendation, source: str, commands: Sequence[str]) -> str:
     """The methods as a table, the winner's settings, what a reader must know, and the commands that train it."""
-    lines = [
-        title(best),
-        f"The share of wrong labels: {source}.",
-        "",
-        *_table(best),
-        "",
-        *_verdict(best),
-        "",
-    ]
+    lines = [title(best), f"The share of wrong labels: {source}.", "", *_table(best), "", *_verdict(best), ""]
     lines += ["Settings of the best method:"]
     wide = max(map(len, best.settings))
     for name, value in best.settings.items():
@@ -63,14 +55,17 @@ def _verdict(best: Recommendation) -> list[str]:
         return [f"Best of {counted(others + 1, 'method')} with one {best.block}."]
     seeds = (
         f"{counted(best.winner.seeds, best.block)}, paired by {best.block}, intervals cover {best.covers}; "
-        f"p adjusted for the choice of the best of {others + 1}"
+        f"p adjusted for {counted(others, 'comparison')}"
     )
-    better = [rival.method for rival in best.methods if rival.verdict == BETTER]
+    found = {verdict: [r.method for r in best.methods if r.verdict == verdict] for verdict in (BETTER, WORSE, UNKNOWN)}
+    better, worse, unknown = found.values()
+    missing = [f"Not compared, with too few {best.block}s in common: {', '.join(unknown)}."] if unknown else []
     if better:
         rest = f"{counted(len(better), 'method')} ({', '.join(better)}) significantly better on the test classes"
-        return [f"Validation classes chose the first method; {rest} ({seeds})."]
+        return [f"Validation classes chose the first method; {rest} ({seeds}).", *missing]
     equal = len(best.as_good)
-    if not equal:
+    if len(worse) == others:
         return [f"All {counted(others, 'other method')} are significantly worse ({seeds})."]
-    worse = f"; {counted(others - equal, 'method')} significantly worse" if others > equal else ""
-    return [f"{counted(equal, 'method')} cannot be told from the best beyond chance{worse} ({seeds})."]
+    parts = [f"{counted(equal, 'method')} cannot be told from the best beyond chance"] * bool(equal)
+    parts += [f"{counted(len(worse), 'method')} significantly worse"] * bool(worse)
+    return [f"{'; '.join(parts)} ({seeds}).", *missing] if parts else missing

@@ -3,6 +3,7 @@
 import pytest
 from synthetic import of_study, only_confirmed, scoring
 
+from dml.cli.recommendation_text import recommendation_text
 from dml.config import DatasetSection, NoiseSection
 from dml.report.recommendation import WORSE, recommend
 from dml.report.sections.winners import winners
@@ -84,6 +85,21 @@ def test_labels_as_given_are_not_made_wrong_by_what_is_wrong_of_them_already(res
     assert (found.level, found.rate) == (0.0, wrong)
     assert positives(found)[0] == "easy"
     assert any("not measured" in note for note in found.notes) == (rate is not None and whose is not own)
+
+
+def test_a_rate_that_a_study_counted_is_known(published):
+    assert recommend(published("regime-human")).rate == 0.365
+
+
+def test_a_method_without_a_common_seed_is_not_called_worse(synthetic, loaded):
+    def alter(frame):
+        frame = altered(frame)
+        frame.loc[(frame["positives"] == "all") & (frame["seed"] > 0), "status"] = "failed"
+        return frame
+
+    study = synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4])
+    text = recommendation_text(recommend(loaded(study, alter), 0.0), "", [])
+    assert "; 1 method significantly worse" in text or "\n1 method significantly worse" in text
 
 
 def test_a_rate_of_ones_own_labels_is_that_of_labels_as_given(results):

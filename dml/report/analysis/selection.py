@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dml import losses
-from dml.config.for_use import as_given, dataset_for_use, has_user_labels, levels_for_use, makes_noise
+from dml.config.data import makes_noise
+from dml.config.for_use import as_given, dataset_for_use, has_user_labels, levels_for_use
 from dml.discovery import suggestion
 from dml.report.labels import Texts, is_topline, level_label
 from dml.report.numbers import rate as rate_text
@@ -63,9 +64,12 @@ def labels_of(
             raise ValueError(f"study {study!r}: no trial at {level} has finished. Choices of --noise: {choices}")
     else:
         level = _nearest(study, measured, noise, rate)
-    made = level.rate if makes_noise(level.noise) else 0.0
+    counted = 0.0 if makes_noise(level.noise) else level.rate  # of labels that somebody gave, beside verified ones
+    made = level.rate - counted
     made_wrong = not user_labels and (rate is not None or made > 0)
-    if rate is None and (wrong is not None or (made and not user_labels)):
+    if rate is None and counted:
+        rate = counted
+    elif rate is None and (wrong is not None or (made and not user_labels)):
         given = 0.0 if wrong is None or any(section.by_given for section in results.study.noise) else wrong
         rate = given + made - given * made
     return Labels(level, rate, _text(level, rate, made_wrong, level in as_given(levels)))
