@@ -25,7 +25,11 @@ KEYS = {  # of the JSON that stages write, one below the other; `*`: each
     "audit.json": ("suspects",),
     "summary.json": ("cells",),
 }
-COLUMNS = ({"index", "final", "tune"}, {"index", "observed", "flipped"}, {"loss", "status"})  # splits, labels, trials
+COLUMNS = {  # of tables, by a part of their paths
+    "split": {"index", "final", "tune"},
+    "noise": {"index", "observed", "flipped"},
+    "trials.parquet": {"loss", "status"},
+}
 DATA, TABLES, RESULTS = (*RESOLVED, *list(KEYS)[:4]), ("split", "noise"), ("trials.parquet", "summary.json")
 PLACES = [f"data/*/{name}" for name in DATA] + [f"results/*/{name}" for name in RESULTS]
 PLACES += [f"data/*/{name}/**/*.parquet" for name in TABLES]
@@ -68,10 +72,12 @@ def others(folder: Path) -> list[Path]:
 
 
 def tidy(folder: Path, written: Collection[Path]) -> None:
-    """Delete the tables of stages below a folder that are not among those that were written now."""
-    for path in list(folder.rglob("*.parquet")):
+    """Delete the tables that the last call noted (if there was none, all of stages), but for those written now."""
+    noted = _listed(folder)
+    for path in list(folder.rglob("*.parquet")) if noted is None else [folder / name for name in noted]:
         if path not in written and is_output(path):
             _delete(path, folder)
+    files.write_json(folder / MANIFEST, {path.relative_to(folder).as_posix(): [] for path in written})
 
 
 def foreign(out: Path) -> list[Path]:
@@ -124,7 +130,7 @@ def replaced(out: Path) -> Iterator[Path]:
 def clean(root: Path) -> list[Path]:
     """Delete the outputs of all stages. Returns the files of others in their folders, which stay."""
     outputs = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
-    outputs += (root / "data/.versions").glob("*.json")
+    outputs += [*root.glob("data/.versions/*.json"), *root.glob(f"data/*/*/{MANIFEST}")]
     for folder in (root / "report", *(root / "audit").glob("*")):
         listed = _listed(folder) or {}
         there = [path for name in listed if _is_unchanged(path := folder / name, folder, listed)]
@@ -161,7 +167,7 @@ def _is_stage_table(path: Path) -> bool:
         names = set(pq.read_schema(path).names)
     except (OSError, pa.ArrowException):
         return False
-    return any(columns <= names for columns in COLUMNS)
+    return any(COLUMNS[part] <= names for part in COLUMNS.keys() & set(path.parts))
 
 
 def _is_resolved(folder: Path) -> bool:

@@ -212,3 +212,5 @@ def test_what_the_stages_write_has_the_form_of_an_output(tmp_path, monkeypatch):
     written = sorted(Path("data/wood").glob("*"))
     assert len(written) == 4
     assert [path for path in written if not is_output(path)] == []
+    TRIALS.to_parquet("data/wood/images.parquet")  # of a person, who has such columns
+    assert not is_output(Path("data/wood/images.parquet"))

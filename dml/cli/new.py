@@ -110,7 +110,7 @@ def new(
     for tested in settings.sets[:1]:
         check_pairs(surveyed.readable, surveyed.index["fine"].to_numpy(), tested, name)
 
-    if left.exists():  # tables of other images, with which the estimate would count
+    if left.exists():  # tables of other images, with which the estimate would count; `others` found none of people
         shutil.rmtree(left)
         typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 

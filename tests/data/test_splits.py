@@ -1,6 +1,7 @@
 """Splits: the papers' counts, disjoint classes, and splits that never change."""
 
 import hashlib
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -136,6 +137,7 @@ class ShiftedBySeed(FirstClassesTrain):
 
 
 def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
+    tmp_path /= "split"
     index = make_index(np.repeat(np.arange(8), 5))
     found = splits.by_seed(index, ShiftedBySeed(3))
     assert list(found) == [1, 2]
@@ -149,11 +151,12 @@ def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
 
     (alone,) = (same := splits.by_seed(index, FirstClassesTrain(3))).values()
     tidy(tmp_path, splits.save_all(same, tmp_path, "mine"))
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"], "splits of other options are deleted"
+    assert [path.name for path in tmp_path.glob("[!.]*")] == ["mine.parquet"], "splits of other options are deleted"
     assert splits.file_of(tmp_path, "mine", 0) == splits.file_of(tmp_path, "mine", None) == tmp_path / "mine.parquet"
     pd.testing.assert_frame_equal(splits.load(tmp_path / "mine.parquet"), alone)
+    shutil.copy(tmp_path / "mine.parquet", tmp_path / "copy-of-mine.parquet")
     tidy(tmp_path, splits.save_all(found, tmp_path, "mine"))
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["copy-of-mine.parquet", "mine"]
 
 
 def split_of(final, tune="", **columns):
