@@ -63,7 +63,7 @@ def refit(
     print(f"{results.methods[cell].label}: {recipe['chosen']}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions import Winner, train_champion
 
-    _pack(project, study, recipe["dataset"])
+    _pack(project, study)
     winner = Winner(results.study, results.cells[cell], recipe["settings"], recipe["rate"], recipe, labels)
     try:
         made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
@@ -112,12 +112,9 @@ def _chosen(
     return recipe | {"settings": settings, "chosen": f"the best of {study} {best.labels}"}, results
 
 
-def _pack(project: Project, study: str, dataset: str) -> None:
-    from dml.files import read_json
-
-    if dataset not in (read_json(project.data(study) / "pack.json") or {}):
-        for stage in STAGES:
-            project.run("-m", "dml.pipeline", stage, study)
+def _pack(project: Project, study: str) -> None:
+    for stage in STAGES:  # images or the study may have changed; nothing that did not is packed again
+        project.run("-m", "dml.pipeline", stage, study)
 
 
 def _register(project: Project, study: str, name: str) -> int:

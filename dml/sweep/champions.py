@@ -33,6 +33,7 @@ from dml.training.frozen.extraction import extract
 from dml.training.frozen.recipe import of_whole_backbone
 from dml.training.model_files import WEIGHTS
 from dml.training.process import keep_freed_memory
+from dml.training.resuming import discard
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
 NO_NOISE = "uniform", 0.0  # the noise that is added
@@ -229,6 +230,7 @@ def train_champion(
     RuntimeError : another process trains a champion of this name.
     """
     place, dataset = store / "champions" / name, winner.cell.dataset
+    git_commit()  # of the code that runs
     with locked(place / "lock", wait=False):
         packed = open_packed_of(data_root, dataset)
         images = all_images(winner.study, dataset, packed, winner.labels)
@@ -257,6 +259,7 @@ def train_champion(
             )
             seconds = _train(spec, place / "data", folder, progress)
         card = write_card(folder / "model", winner, spec, images, key, seconds)
+        discard(folder)
     return Champion(folder / "model", spec, key, card)
 
 
@@ -267,7 +270,6 @@ def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -
     try:
         while not trainer.finished:
             progress(trainer.advance().step, spec.training.total_steps)
-        trainer.discard_checkpoint()
         return trainer.result().seconds
     finally:
         trainer.close()
@@ -293,5 +295,5 @@ def champion_spec(
             f"study {study.name!r} trains on a GPU (section resources), and torch finds none on this machine"
         )
     every = max(1, spec.training.total_steps // CHECKPOINTS)
-    evaluation = EvaluationSpec(every=every, sets=(), views=spec.evaluation.views)
+    evaluation = EvaluationSpec(every=every, sets=(), metrics=spec.evaluation.metrics, views=spec.evaluation.views)
     return replace(spec, noise=NoiseSpec(*NO_NOISE), evaluation=evaluation, protocol=TrialSpec.protocol)

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
@@ -68,7 +69,7 @@ def dropped(store: TrialStore, results: Path, needed: Iterable[str] = ()) -> set
             named |= set(_confirmed(trials)["key"])
             kept |= kept_models(trials, store)
     for path in store.root.glob(f"sweeps/*.live/{TABLE}"):
-        kept |= set(_read(path)["key"])
+        kept |= set(trials["key"]) if len(trials := _read(path)) else set()
     return {key for key in named - kept if model_folder(store, key).is_dir()}
 
 
@@ -119,7 +120,7 @@ def _levels(trials: pd.DataFrame) -> list[NoiseLevel]:
 def _best_seeds(trials: pd.DataFrame, store: TrialStore) -> pd.DataFrame:
     """Of each cell and class split, the row of the highest objective with a model, the first one in a tie."""
     rows = _confirmed(trials)
-    rows = rows[[has_model(store, key) for key in rows["key"]]]
+    rows = rows[np.array([has_model(store, key) for key in rows["key"]], dtype=bool)]
     return rows.sort_values("objective", ascending=False, kind="stable").drop_duplicates(_of_cell(rows)).sort_index()
 
 

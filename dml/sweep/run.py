@@ -36,7 +36,7 @@ from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
-from dml.sweep.progress.results import LiveTable, summarize, trials_frame
+from dml.sweep.progress.results import LiveTable, git_commit, summarize, trials_frame
 from dml.sweep.retention import MODEL, best_model, delete_dropped, has_model
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
@@ -139,6 +139,7 @@ def run_study(
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
     started = time.monotonic()
+    git_commit()  # of the code that runs, if there is another before the end
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
     if describe is None:

@@ -29,7 +29,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def packed(swept):
+def packed(swept, monkeypatch):
     """The packed digits of the project's study, whose network is a small convolutional one."""
     study = swept / "pipelines/studies/tiny.yaml"
     text = study.read_text().replace("backbone: mlp", "backbone: {name: small_conv, settings: {width: 4}}")
@@ -38,6 +38,7 @@ def packed(swept):
     manifest = pack(sources.build("digits"), swept / "raw", folder, report=lambda line: None)
     entry = {**manifest, "folder": os.path.relpath(folder, swept / "data/tiny")}
     write_json(swept / "data/tiny/pack.json", {"digits": entry})
+    monkeypatch.setattr("dml.cli.refit._pack", lambda *given: None)
     return open_packed(folder)
 
 

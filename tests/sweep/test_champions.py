@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -104,14 +105,14 @@ def test_a_label_file_takes_the_place_of_the_labels(packed, tmp_path):
 
 
 def test_the_winners_searched_settings_and_nothing_held_out():
-    of = study(search={"sampler": "tpe", "trials": 2})
+    of = study(search={"sampler": "tpe", "trials": 2}, evaluation={"metrics": ["map@r"]})
     cell = next(cell for cell in of.cells() if cell.rate == 0.4)
     settings = {"loss.margin": 0.3, "loss.reduction": "sum", "training.steps": 9}  # only the first is searched
     spec = champion_spec(Winner(of, cell, settings, 0.25, {}), DIGESTS)
     assert spec.loss.settings == {"margin": 0.3}
     assert (spec.phase, spec.seed, spec.training.steps) == ("confirm", 3, 4)
     assert (spec.noise.model, spec.noise.rate) == ("uniform", 0.0)
-    assert spec.evaluation.sets == ()
+    assert (spec.evaluation.sets, list(spec.evaluation.metrics)) == ((), ["map@r"])
 
 
 @pytest.mark.parametrize("training", [{}, {"frozen": True}])
@@ -132,8 +133,13 @@ def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_trai
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, frozen):
+def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, frozen, monkeypatch):
     of = study(training={**CONTENT["training"], "frozen": frozen})
+    with monkeypatch.context() as patch:
+        patch.setattr("dml.sweep.champions.write_card", Mock(side_effect=OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            train(place, wanted(of), f"frozen-{frozen}")
+    assert len([*place.glob(f"store/champions/frozen-{frozen}/*/checkpoint")]) == 1, "its work is kept"
     made, lines = train(place, wanted(of), f"frozen-{frozen}")
     assert f"frozen-{frozen}: training on 1797 images of 2 classes (as given), 4 steps" in lines
     card = json.loads((made.folder / "champion.json").read_text())
@@ -149,6 +155,7 @@ def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, 
         expected = network.eval()(torch.from_numpy(images).permute(0, 3, 1, 2) / 255)
     expected = torch.nn.functional.normalize(expected).numpy()
     np.testing.assert_allclose(TrainedEmbedder(made.folder)(images), expected, atol=1e-6)
+    assert [path.name for path in made.folder.parent.iterdir()] == ["model"]
     before = (made.folder / "model.safetensors").stat().st_mtime_ns
     again, lines = train(place, wanted(of), f"frozen-{frozen}")
     assert any(line.endswith("trained already") for line in lines)

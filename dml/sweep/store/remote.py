@@ -52,7 +52,8 @@ PATIENCE_SECONDS = 600.0  # for a storage that does not answer while a sweep run
 START_SECONDS = 10.0  # for one that does not answer before anything has run
 RETRY_SECONDS = (0.5, 10.0)  # the first and the longest wait for an answer
 PART = 8 * 2**20  # bytes that are read at once
-LAST = ("result.json", "failed.json")  # written once everything else is there
+RESULT = "result.json"
+LAST = (RESULT, "failed.json")  # written once everything else is there
 FOLDERS = ("local", "hdfs")  # whose folders must be created before a file is written
 
 T = TypeVar("T")
@@ -138,12 +139,18 @@ class Remote:
             raise
 
     def push(self, source: Path, target: str) -> None:
-        """Copy a local folder's files below `target`, the outcome last, and delete those there that it lacks."""
+        """Copy a local folder's files below `target`, the outcome last, and delete those there that it lacks.
+
+        Does nothing if another machine has finished the trial and this one has not.
+        """
         files = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
         files = {name: path for name, path in files.items() if path.name != "lock" and not path.name.startswith(".")}
+        there = self.list(target).keys()
+        if RESULT in there and RESULT not in files:
+            return
         for name in sorted(files, key=lambda name: name in LAST):
             self._write(f"{target}/{name}", partial(_copy, files[name]))
-        for name in self.list(target).keys() - files.keys():
+        for name in there - files.keys():
             self.delete_file(f"{target}/{name}")
 
     def delete_file(self, name: str) -> None:

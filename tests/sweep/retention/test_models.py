@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from simulated import models, simulate, write_model
 
@@ -109,10 +110,13 @@ def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path
 
 
 def test_what_an_interrupted_sweep_has_confirmed_stays(toy_study, tmp_path):
+    """Others ended before their first trial, and without a trial that finished."""
     plan = simulate(toy_study(), tmp_path, score)
-    live = tmp_path / "store/sweeps/other.live"
-    live.mkdir(parents=True)
-    trials_frame(plan.study, plan).to_parquet(live / "trials.parquet")
+    trials = trials_frame(plan.study, plan)
+    others = {"store/sweeps/other.live": trials, "store/sweeps/at-once.live": pd.DataFrame()}
+    for place, table in {**others, "results/failed": trials.assign(status="failed")}.items():
+        (tmp_path / place).mkdir(parents=True)
+        table.to_parquet(tmp_path / place / "trials.parquet")
     end(plan, tmp_path)
     assert models(tmp_path) == confirmed(plan)
 

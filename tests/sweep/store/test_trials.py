@@ -77,6 +77,7 @@ def test_trials_go_to_a_storage_and_come_back(tmp_path):
     checkpoint.unlink()
     here.write("k", Outcome(FINISHED, {"a": 1.0}))
     here.push("k")
+    there.push("k")  # it has not finished: what has stays
     assert not (tmp_path / "remote" / "trials" / "k" / "checkpoint" / "last.pt").exists()
     fresh = TrialStore(tmp_path / "fresh", (tmp_path / "remote").as_uri())
     fresh.pull("k")
