@@ -23,8 +23,7 @@ def audit(
         Path | None, typer.Option("--review", metavar="FILE", help="The CSV that the audit's page saved, to take in.")
     ] = None,
     review_size: Annotated[
-        int | None,
-        typer.Option("--review-size", metavar="N", help="Images that a person is asked to look at.", min=2),
+        int | None, typer.Option("--review-size", metavar="N", help="Images that a person is asked to look at.", min=2)
     ] = None,
 ) -> None:
     """Find labels of a study's images that are probably wrong.

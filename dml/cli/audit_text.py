@@ -27,7 +27,7 @@ def lines(content: Mapping[str, Any]) -> list[str]:
     text = [
         f"{content['images']} images of {content['classes']} classes ({content['labels']}), judged by "
         f"{content['representation']}: {content['suspects']} suspects, "
-        f"{content['contradicting_duplicates']} pairs of near-duplicates with different labels",
+        f"{content['contradicting_duplicates']} pairs of near-duplicates with different labels"
     ]
     if content["beyond_judgement"]:
         few = list(content["beyond_judgement"])

@@ -119,9 +119,7 @@ def tracking(uri: str) -> Finding:
         return Finding("tracking", False, f"{text} does not answer ({error})", remedy)
 
 
-def gc(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
-) -> None:
+def gc(yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False) -> None:
     """List what no study refers to any more, with its size and age, and remove it on confirmation.
 
     [bold]Examples[/bold]: dml gc · dml gc --yes

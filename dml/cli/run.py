@@ -111,9 +111,7 @@ def report() -> None:
     find_project().run("-m", "dml.pipeline", "report")
 
 
-def publish(
-    studies: Annotated[list[str], study_argument(metavar="STUDY", help="Studies with results here.")],
-) -> None:
+def publish(studies: Annotated[list[str], study_argument(metavar="STUDY", help="Studies with results here.")]) -> None:
     """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 
     [bold]Examples[/bold]: dml publish eps-table1 · dml publish joint-flowers regime-cars

@@ -57,12 +57,7 @@ COLUMNS = (
 NUMBERS = ("number", "seed", "rate", "objective", "seconds")
 
 
-def load(
-    study: Study,
-    folder: Path,
-    store: Path | None = None,
-    snapshot: Snapshot | None = None,
-) -> Results:
+def load(study: Study, folder: Path, store: Path | None = None, snapshot: Snapshot | None = None) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
     The results say what ran (`as_it_ran`); `study` says what their page is about.

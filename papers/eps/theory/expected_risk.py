@@ -50,11 +50,7 @@ def triplet_weights(probabilities: np.ndarray, anchor: int, others: np.ndarray, 
 
 
 def triplet(
-    distances: np.ndarray,
-    probabilities: np.ndarray,
-    alpha: float,
-    easy: bool = False,
-    order: np.ndarray | None = None,
+    distances: np.ndarray, probabilities: np.ndarray, alpha: float, easy: bool = False, order: np.ndarray | None = None
 ) -> float:
     """The exact expected triplet risk.
 
