@@ -155,10 +155,6 @@ def photos(tmp_path_factory):
 def model(tmp_path_factory):
     """The folder of a network for colour images of 12 x 12 pixels, 5 numbers."""
     folder = tmp_path_factory.mktemp("trial") / "model"
-    return write_model(folder)
-
-
-def write_model(folder: Path) -> Path:
     network = {"backbone": "mlp", "embedding_size": 5, "channels": 3, "image_size": 12}
     description = {"network": network, "augment": {"name": "none", "channels": 3}, "normalize": True}
     save_model(folder, models.build(**network), {**description, "image_shape": [12, 12, 3]})

@@ -1,19 +1,11 @@
 """`dml gc`: what is listed is removed only on confirmation."""
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-
-@dataclass(frozen=True)
-class Unreferenced:
-    path: Path
-    bytes: int
-    age_seconds: float
-    why: str
+from dml.sweep.disk import Unreferenced
 
 
 @pytest.fixture

@@ -246,8 +246,7 @@ def test_the_nearest_are_those_of_a_plain_loop_without_the_query_itself():
     assert found[1].neighbours[0].distance == 0.0
 
 
-def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):
     query = tmp_path / "query.png"
     query.write_bytes((photos / "kind2/3.png").read_bytes())
     Path("search.html").write_text("<title>mine</title>")

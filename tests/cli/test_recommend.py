@@ -26,10 +26,8 @@ def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, s
         assert content["rate"] == (None if audit is None else audit.get("review", {"rate": 0.3})["rate"])
         assert done.out.endswith("  dml refit tiny\n")
     dml("recommend", NAME, "--noise", "uniform-0.4", "--json", "best.json")
-    assert (
-        json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
-        == "digits|uniform-0.4|triplet|random+random"
-    )
+    content = json.loads((swept / "best.json").read_text())
+    assert content["methods"][0]["cell"] == "digits|uniform-0.4|triplet|random+random"
 
 
 @pytest.mark.parametrize("unknown", [None, math.nan, math.inf, -0.1, 1.5, "0.1"])

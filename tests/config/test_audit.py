@@ -1,37 +1,25 @@
 """The section `audit`, and noises with a name."""
 
-from dml.config import audited_cell, audited_dataset, load_study
+from dml.config import audited_cell, audited_dataset
 
-STUDY = """\
-title: t
-datasets: [digits]
-losses: [triplet]
-"""
+LOSSES = "title: t\ndatasets: [digits]\nlosses: [triplet, softmax]\npositives: [easy, random]\nnegatives: [hard]\n"
 
 
-def load(tmp_path, text):
-    path = tmp_path / "s.yaml"
-    path.write_text(text)
-    return load_study(path)
+def test_the_only_dataset_is_audited(study):
+    found = study("audit: {}\n")
+    assert audited_dataset(found) == "digits"
+    assert (found.audit.review_size, found.audit.training()) == (200, None)
 
 
-def test_the_only_dataset_is_audited(tmp_path):
-    study = load(tmp_path, STUDY + "audit: {}\n")
-    assert audited_dataset(study) == "digits"
-    assert (study.audit.review_size, study.audit.training()) == (200, None)
+def test_an_audit_changes_no_trial(study):
+    assert study("audit: {}\n").digest == study().digest
 
 
-def test_an_audit_changes_no_trial(tmp_path):
-    plain = load(tmp_path, STUDY)
-    assert load(tmp_path, STUDY + "audit: {}\n").digest == plain.digest
-
-
-def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_path):
-    text = STUDY.replace("[triplet]", "[triplet, softmax]") + "positives: [easy, random]\nnegatives: [hard]\n"
-    study = load(tmp_path, text + "audit: {trained: true}\n")
-    cell = audited_cell(study.audit, study)
+def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(study):
+    found = study("audit: {trained: true}\n", text=LOSSES)
+    cell = audited_cell(found.audit, found)
     assert (cell.dataset, cell.loss.name, cell.positives) == ("digits", "triplet", "easy")
-    study = load(tmp_path, text + "audit: {trained: {positives: random}}\n")
-    assert audited_cell(study.audit, study).positives == "random"
-    assert study.audit.trained == {"positives": "random"}
-    assert load(tmp_path, text + "audit: {}\n").audit.trained is False
+    found = study("audit: {trained: {positives: random}}\n", text=LOSSES)
+    assert audited_cell(found.audit, found).positives == "random"
+    assert found.audit.trained == {"positives": "random"}
+    assert study("audit: {}\n", text=LOSSES).audit.trained is False

@@ -1,13 +1,10 @@
 """The section `compare`: which cells are paired, and for each mistake an error with line and choices."""
 
-from pathlib import Path
-
 import pytest
 
-from dml.config import Study, load_study
 from dml.config.compare import pairs
 
-BASE = """\
+STUDY = """\
 title: A study
 datasets: [digits, mnist]
 losses: [triplet, {name: triplet, settings: {synthesis: loop}}, proxy_nca]
@@ -22,15 +19,9 @@ compare:
 EASIER = "  - first: {positives: easy}\n    second: {positives: random}\n"
 
 
-def load(tmp_path: Path, text: str, base: str = BASE) -> Study:
-    path = tmp_path / "mine.yaml"
-    path.write_text(base + text)
-    return load_study(path)
-
-
 @pytest.fixture
-def cells(tmp_path):
-    return load(tmp_path, EASIER).cells()
+def cells(study):
+    return study(EASIER).cells()
 
 
 def names(found):
@@ -39,9 +30,7 @@ def names(found):
 
 def test_cells_are_paired_by_everything_that_is_not_named(cells):
     found = names(pairs(cells, {"positives": "easy"}, {"positives": ["random", "semihard"]}))
-    assert (
-        len(found) == 2 * 3 * 2 * 2
-    )  # datasets, rates, negatives, two partners: no topline, and no loss without tuples
+    assert len(found) == 2 * 3 * 2 * 2  # datasets, rates, negatives, partners: no topline, no loss without tuples
     for (first,), (second,) in found:
         assert "subset" not in first
         assert first == second.replace("|random+", "|easy+").replace("|semihard+", "|easy+")
@@ -63,11 +52,11 @@ def test_the_cells_of_a_line_differ_in_one_setting(cells, second):
     assert other == ([] if second is None else [name.replace("easy", "random") for name in first])
 
 
-def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
+def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(study):
     axes = "  training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]\n"
     axes += "  training.embedding_size: [8, 16]\n"
-    study = load(tmp_path, f"grid:\n{axes}", "title: A study\ndatasets: [digits]\nlosses: [triplet, margin]\n")
-    lines = [line for line, _ in pairs(study.cells(), {}, None, varying="training.batch.per_class")]
+    cells = study(f"grid:\n{axes}", text="title: A study\ndatasets: [digits]\nlosses: [triplet, margin]\n").cells()
+    lines = [line for line, _ in pairs(cells, {}, None, varying="training.batch.per_class")]
     assert len(lines) == 4
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]

@@ -90,23 +90,16 @@ def test_a_filter_that_watches_needs_a_loss_with_several_centres(study):
 
 
 def test_a_memory_joins_keys_only_when_it_is_set(study):
-    def key(loss):
-        made = study(text=STUDY.replace("triplet", loss))
+    def key(settings):
+        made = study(text=STUDY.replace("triplet", f"{{name: info_nce, settings: {{{settings}}}}}"))
         return keys.record(build(made, made.cells()[0]))
 
-    plain, none, some, same = map(
-        key,
-        (
-            "{name: info_nce}",
-            "{name: info_nce, settings: {memory: null}}",
-            "{name: info_nce, settings: {memory: {size: 90, warm_up: 10}}}",
-            "{name: info_nce, settings: {memory: {warm_up: 10, size: 90}}}",
-        ),
-    )
+    plain, none = key(""), key("memory: null")
+    some, same = key("memory: {size: 90, warm_up: 10}"), key("memory: {warm_up: 10, size: 90}")
     assert plain == none
     assert some == same != plain
     assert set(some["versions"]) - set(plain["versions"]) == {"losses.memory"}
     with pytest.raises(ConfigError, match=r"info_nce: memory: warm_up: expected fewer than the 500 steps, got 1000"):
-        key("{name: info_nce, settings: {memory: {size: 90}}}")
+        key("memory: {size: 90}")
     with pytest.raises(ConfigError, match=r"memory: expected \{size"):
-        key("{name: info_nce, settings: {memory: 90}}")
+        key("memory: 90")

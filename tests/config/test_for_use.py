@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.config import audited_cell, load_study
+from dml.config import audited_cell
 from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use
 from dml.types import NoiseLevel
 
@@ -35,22 +35,15 @@ def test_scores_compare_within_a_dataset_and_a_level(study):
     noise = "noise: [{name: uniform, rates: [0.2, 0.0]}, {name: subset, rates: [0.0]}]\n"
     cells = study(noise, "[digits, mnist]").cells()
     groups = comparable(cells)
-    assert list(groups) == [
-        ("digits", AS_GIVEN),
-        ("mnist", AS_GIVEN),
-        ("digits", "uniform-0.2"),
-        ("mnist", "uniform-0.2"),
-    ]
+    assert list(groups) == [(name, level) for level in (AS_GIVEN, "uniform-0.2") for name in ("digits", "mnist")]
     assert sorted(place for places in groups.values() for place in places) == list(range(len(cells)))
     assert for_use(cells) == list(groups.values())[:2]
     assert all(cells[place].rate == 0 and cells[place].dataset == "digits" for place in for_use(cells)[0])
     assert for_use(study("noise: [{name: uniform, rates: [0.2]}]\n", "[digits]").cells()) == []
 
 
-def test_an_audit_trains_as_the_first_cell_with_labels_as_given(tmp_path):
-    text = STUDY.replace("{datasets}", "[digits]") + "noise: [{name: uniform, rates: [0.4, 0.0]}]\n"
+def test_an_audit_trains_as_the_first_cell_with_labels_as_given(study):
+    noise = "noise: [{name: uniform, rates: [0.4, 0.0]}]\n"
     for trained, rate in (("true", 0.0), ("{loss: margin}", 0.0), ("{rate: 0.4}", 0.4)):
-        path = tmp_path / "s.yaml"
-        path.write_text(text + f"audit: {{trained: {trained}}}\n")
-        study = load_study(path)
-        assert audited_cell(study.audit, study).rate == rate
+        found = study(f"{noise}audit: {{trained: {trained}}}\n", "[digits]")
+        assert audited_cell(found.audit, found).rate == rate

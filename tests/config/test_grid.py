@@ -75,9 +75,8 @@ def test_a_trial_of_a_grid_has_the_key_of_the_same_trial_elsewhere(study, grid, 
 def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study):
     crossed = study("grid: {loss.margin: [0.1, 0.4]}")
     cell = next(c for c in crossed.cells() if c.grid_point.get("loss.margin") == 0.4)
-    assert specs.build(crossed, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}).loss.settings == {
-        "margin": 0.4
-    }
+    built = specs.build(crossed, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""})
+    assert built.loss.settings == {"margin": 0.4}
     searching = crossed.model_copy(update={"search": crossed.search.model_copy(update={"sampler": "tpe"})})
     assert "loss.margin" not in space_of(searching, cell)
     plain = study("")
@@ -93,11 +92,8 @@ def test_values_need_to_be_valid_only_in_their_combinations(study):
 
 
 def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
-    values = [
-        cell.grid_point["training.learning_rate"]
-        for cell in study("grid: {training.learning_rate: [1e-3, 1e-2]}").cells()
-    ]
-    assert set(values) == {0.001, 0.01}
+    cells = study("grid: {training.learning_rate: [1e-3, 1e-2]}").cells()
+    assert {cell.grid_point["training.learning_rate"] for cell in cells} == {0.001, 0.01}
     with pytest.raises(ConfigError, match="expected at least two values, each once"):
         study("grid: {training.learning_rate: [1e-3, 0.001]}", name="same")
 
@@ -113,11 +109,9 @@ class TestExtends:
         assert (found.training.steps, batch.classes, batch.per_class) == (7, 5, 9)
         assert content_of(path)["training"] == {"steps": 7, "batch": {"classes": 5, "per_class": 9}}
 
-    def test_null_restores_a_default(self, study, tmp_path):
+    def test_null_restores_a_default(self, study):
         study("training: {steps: 7}", name="base")
-        path = tmp_path / "more.yaml"
-        path.write_text("extends: base\ntraining: {steps: null}\npositives: null\nnegatives: null\n")
-        found = load_study(path)
+        found = study(text="extends: base\ntraining: {steps: null}\npositives: null\nnegatives: null\n", name="more")
         assert (found.training.steps, found.positives) == (500, [])
 
     def test_an_error_names_the_file_that_has_it(self, tmp_path):

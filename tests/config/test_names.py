@@ -1,10 +1,6 @@
 """The names of settings in a file, in cells and in digests."""
 
-import pytest
-
-from dml.config import load_study
-
-NOW = """\
+STUDY = """\
 title: Every setting that has another name in digests
 datasets:
   - {name: digits, id: pairs, settings: {seen_share: 0.3}}
@@ -33,27 +29,14 @@ compare:
     second: {training.backbone.width: 8, rate: 0.2, noise: uniform}
     where: {training.augment.settings: {image_size: 6}}
 """
-AUDIT = "audit: {backbone: {name: small_conv, settings: {width: 4}}, review_size: 20}\n"
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Writes a study's file, and returns its path."""
-
-    def path_of(text: str, name: str = "mine"):
-        path = tmp_path / f"{name}.yaml"
-        path.write_text(text)
-        return path
-
-    return path_of
+def test_the_digest_has_the_first_names(study):
+    assert study().digest == "7156bc2b12ad81bd"
 
 
-def test_the_digest_has_the_first_names(write):
-    assert load_study(write(NOW)).digest == "7156bc2b12ad81bd"
-
-
-def test_names_of_cells_are_those_of_earlier_results(write):
-    cell = load_study(write(NOW)).cells()[0]
+def test_names_of_cells_are_those_of_earlier_results(study):
+    cell = study().cells()[0]
     assert list(cell.grid_point) == [
         "training.backbone_settings.width",
         "training.augment_settings",

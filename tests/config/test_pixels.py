@@ -45,10 +45,8 @@ def test_it_is_the_number_written_out(backbone, number, augment):
 def test_an_interpolation_that_is_todays_changes_no_name():
     source = sources.build("digits")
     network = {"backbone": {"name": "torchvision", "settings": {"name": "mobilenet_v2"}}}
-    assert study({"side": 224, "interpolation": "bilinear"}, network).datasets[0].packing == {
-        "resize": 224,
-        "on_corrupt": "error",
-    }
+    (dataset,) = study({"side": 224, "interpolation": "bilinear"}, network).datasets
+    assert dataset.packing == {"resize": 224, "on_corrupt": "error"}
     names = {packed_id(source, resize=how) for how in (224, {"side": 224, "interpolation": "bicubic"}, 160)}
     assert len(names) == 3
 

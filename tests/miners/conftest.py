@@ -173,14 +173,5 @@ def uniform_over(sets, size):
 
 @pytest.fixture(scope="session")
 def tools():
-    return SimpleNamespace(
-        Naive=Naive,
-        check=check,
-        draws=draws,
-        random_batch=random_batch,
-        triples=triples,
-        distances=distances,
-        chi_square=chi_square,
-        count=count,
-        uniform_over=uniform_over,
-    )
+    helpers = (Naive, check, draws, random_batch, triples, distances, chi_square, count, uniform_over)
+    return SimpleNamespace(**{helper.__name__: helper for helper in helpers})

@@ -25,21 +25,15 @@ def generator(seed=0):
 SETTINGS = ({}, {"normalize": False, "margin": 1.0}, {"distance": "squared", "window": True})
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_definition(positives, negatives, seed, tools):
-    embeddings, labels = tools.random_batch(seed)
+@pytest.mark.parametrize("batch", [{"seed": 0}, {"seed": 1}, {"seed": 5, "sizes": (14, 3, 6)}])
+def test_definition(positives, negatives, batch, tools):
+    """The last one has more places for positives than the passes over them are made for."""
+    embeddings, labels = tools.random_batch(**batch)
     for settings in SETTINGS:
         mine = build(positives=positives, negatives=negatives, **settings)
         own = {key: value for key, value in settings.items() if key != "distance"}
         naive = tools.Naive(embeddings, labels, squared="distance" in settings, **own)
-        tools.check(mine(embeddings, labels, generator=generator(seed)), naive, positives, negatives)
-
-
-def test_few_and_large_classes(positives, negatives, tools):
-    """More places for positives than the passes over them are made for."""
-    embeddings, labels = tools.random_batch(5, sizes=(14, 3, 6))
-    tuples = build(positives=positives, negatives=negatives)(embeddings, labels, generator=generator())
-    tools.check(tuples, tools.Naive(embeddings, labels), positives, negatives)
+        tools.check(mine(embeddings, labels, generator=generator()), naive, positives, negatives)
 
 
 def test_padded_and_compact_are_the_same_triples(positives, negatives, tools):

@@ -36,23 +36,18 @@ def test_an_unknown_choice():
         OraclePairs("both")
 
 
-LABELS = torch.arange(6).repeat_interleave(5)
-EMBEDDINGS_WRONG_PAIRS = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
-
-
-def mined(wrong, share, seed=0, labels=LABELS, **policies):
-    miner = WrongPairs(wrong, share, **policies)
-    return miner(EMBEDDINGS_WRONG_PAIRS[: len(labels)], labels, torch.Generator().manual_seed(seed))
+def mined(wrong, share, seed, **policies):
+    return WrongPairs(wrong, share, **policies)(EMBEDDINGS, TRUTH, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("wrong", ["positives", "negatives"])
 def test_a_share_of_one_kind_of_pairs_is_wrong(wrong):
     policies = {"positives": "all", "negatives": "random"}
-    right = miners.build(**policies)(EMBEDDINGS_WRONG_PAIRS, LABELS, torch.Generator().manual_seed(1))
+    right = miners.build(**policies)(EMBEDDINGS, TRUTH, torch.Generator().manual_seed(1))
     found = mined(wrong, 0.3, seed=1, **policies)
     a, p, n = found
     assert torch.equal(a, right.anchors)
-    same, apart = LABELS[a] == LABELS[p], LABELS[a] != LABELS[n]
+    same, apart = TRUTH[a] == TRUTH[p], TRUTH[a] != TRUTH[n]
     changed, kept = (same, apart) if wrong == "positives" else (apart, same)
     assert kept.all()
     assert 0.15 < (~changed).float().mean() < 0.45  # of 120 triples, 0.3 +- 0.042

@@ -60,9 +60,8 @@ def test_classes_are_confused_with_the_nearest_by_their_mean_features():
 
 
 def test_neighbours_are_as_likely_and_no_more_than_there_are():
-    observed, flipped = noise.build("similarity", rate=0.5, neighbours=99).corrupt(
-        np.repeat(LABELS, 20), 0, features=np.zeros((12000, 2))
-    )
+    model = noise.build("similarity", rate=0.5, neighbours=99)
+    observed, flipped = model.corrupt(np.repeat(LABELS, 20), 0, features=np.zeros((12000, 2)))
     counts = np.bincount(observed[flipped], minlength=6)
     assert np.abs(counts - 1000).max() < 150
 
@@ -76,15 +75,13 @@ def test_the_nearest_are_found_in_blocks_and_of_ties_the_first(count, monkeypatc
     assert (nearest == np.argsort(-table, axis=1, kind="stable")[:, :count]).all()
 
 
-LABELS_SMALL_CLUSTER = np.repeat(np.arange(5), 100)
+CLASSES = np.repeat(np.arange(5), 100)
 CLUSTERS = np.repeat(np.arange(50), 10)  # each class has 10 clusters of 10
 FEATURES = np.random.default_rng(0).normal(size=(50, 8))[CLUSTERS] + np.random.default_rng(1).normal(0, 1e-3, (500, 8))
 
 
 def test_whole_clusters_get_one_other_label():
-    observed, flipped = noise.build("small_cluster", rate=0.3, size=10).corrupt(
-        LABELS_SMALL_CLUSTER, 3, features=FEATURES
-    )
+    observed, flipped = noise.build("small_cluster", rate=0.3, size=10).corrupt(CLASSES, 3, features=FEATURES)
     assert flipped.sum() == 150
     for cluster in range(50):
         members = cluster == CLUSTERS
@@ -95,15 +92,11 @@ def test_whole_clusters_get_one_other_label():
 def test_the_last_cluster_is_cut_to_the_exact_rate():
     for rate in (0.001, 0.123, 0.5, 0.97):
         for features in (FEATURES, None):
-            flipped = (
-                noise.build("small_cluster", rate=rate, size=7)
-                .corrupt(LABELS_SMALL_CLUSTER, 0, features=features)
-                .flipped
-            )
-            assert flipped.sum() == round(rate * 500)
+            record = noise.build("small_cluster", rate=rate, size=7).corrupt(CLASSES, 0, features=features)
+            assert record.flipped.sum() == round(rate * 500)
 
 
 def test_without_features_a_cluster_is_a_handful_of_one_class():
-    observed, flipped = noise.build("small_cluster", rate=0.02, size=10).corrupt(LABELS_SMALL_CLUSTER, 0)
+    observed, flipped = noise.build("small_cluster", rate=0.02, size=10).corrupt(CLASSES, 0)
     assert flipped.sum() == 10
-    assert len(set(LABELS_SMALL_CLUSTER[flipped])) == len(set(observed[flipped])) == 1
+    assert len(set(CLASSES[flipped])) == len(set(observed[flipped])) == 1

@@ -122,18 +122,16 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     project.study("second", second)
     project.stages("download pack split corrupt", "second")
     message = refused(project.stage("sweep", "second"))
-    assert "second.yaml:18: grid.training.init_from[1]: dataset 'digits': study 'first' has no results" in message
+    where = "second.yaml:18: grid.training.init_from[1]: dataset 'digits'"
+    assert f"{where}: study 'first' has no results" in message
     assert "dml run first" in message
 
     project.stages("download pack split corrupt sweep", "first")
-    for wrong, expected in (
-        (
-            second.replace("{positives: random}", "{loss: margin}"),
-            "second.yaml:18: grid.training.init_from[1]: dataset 'digits': cell: no cell",
-        ),
-        (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: "),
+    for right, wrong, expected in (
+        ("{positives: random}", "{loss: margin}", f"{where}: cell: no cell"),
+        ("backbone: mlp", "backbone: small_conv", "the weights are of another backbone: "),
     ):
-        project.study("second", wrong)
+        project.study("second", second.replace(right, wrong))
         assert expected in refused(project.stage("sweep", "second"))
     assert len(list(project.root.glob("store/trials/*/spec.json"))) == 2, "nothing ran"
 

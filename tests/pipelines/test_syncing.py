@@ -7,14 +7,8 @@ from dml.pipeline.syncing import Place, syncing
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def nowhere(tmp_path, monkeypatch):
-    """A study without a file, so that the process ends with an error."""
+def test_a_process_that_fails_fails_nothing(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    return Place.of("nothing")
-
-
-def test_a_process_that_fails_fails_nothing(nowhere, capfd):
-    with syncing(nowhere):
+    with syncing(Place.of("nothing")):  # a study without a file, so that the process ends with an error
         pass
     assert "pipelines/studies/nothing.yaml" in capfd.readouterr().err

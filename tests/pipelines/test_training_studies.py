@@ -95,12 +95,6 @@ def roots(tmp_path_factory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture
-def without_files(monkeypatch):
-    """Studies may name files of weights that are not here."""
-    monkeypatch.setattr(specs.models, "with_files", lambda backbone, settings: dict(settings))
-
-
 def small(study: Study, cell: Cell) -> TrialSpec:
     """A trial of the cell with two steps, small batches, a small network from scratch, and no augmentation."""
     spec = specs.build(study, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}, lambda *asked: None)
@@ -118,7 +112,8 @@ def small(study: Study, cell: Cell) -> TrialSpec:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*each is its own cluster")
 @pytest.mark.parametrize("name", STUDIES)
-def test_its_cells_train_two_steps_on_a_stand_in(name, roots, tmp_path, without_files):
+def test_its_cells_train_two_steps_on_a_stand_in(name, roots, tmp_path, monkeypatch):
+    monkeypatch.setattr(specs.models, "with_files", lambda _, settings: dict(settings))  # they may name absent weights
     study = study_of(name)
     for number, spec in new((number, small(study, cell)) for number, cell in enumerate(different(study))):
         trainer = Training(spec, roots[spec.dataset.train_on], tmp_path / str(number), "cpu")

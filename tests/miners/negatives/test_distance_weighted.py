@@ -67,17 +67,13 @@ def test_nothing_beyond_the_largest_distance_unless_there_is_nothing_else(tools)
         return torch.stack([angle.cos(), angle.sin(), 0 * angle, 0 * angle, 0 * angle], dim=1)
 
     labels = torch.tensor([0, 0, 1, 2, 3])
-    near = tools.count(
-        build(positives="easy", negatives="distance_weighted"), place(0.0, 1, 60, 100, 180), labels, 200, column=2
-    )
-    assert near[0].tolist() == [0, 0, 200, 0, 0]
-    far = tools.count(
-        build(positives="easy", negatives="distance_weighted"), place(0.0, 1, 110, 100, 105), labels, 800, column=2
-    )
-    expected = target(place(0.0, 1, 110, 100, 105), labels, 5)
-    assert tools.chi_square(far[:2], expected[:2]) > 1e-3
+    some, far = place(0.0, 1, 60, 100, 180), place(0.0, 1, 110, 100, 105)
+    mine = build(positives="easy", negatives="distance_weighted")
+    assert tools.count(mine, some, labels, 200, column=2)[0].tolist() == [0, 0, 200, 0, 0]
+    expected = target(far, labels, 5)
+    assert tools.chi_square(tools.count(mine, far, labels, 800, column=2)[:2], expected[:2]) > 1e-3
     wide = build(positives="easy", negatives="distance_weighted", max_distance=1.6)
-    assert tools.count(wide, place(0.0, 1, 60, 100, 180), labels, 800, column=2)[0, 3] > 0
+    assert tools.count(wide, some, labels, 800, column=2)[0, 3] > 0
 
 
 @pytest.mark.parametrize("settings", [{"normalize": False}, {"distance": "squared"}])
