@@ -141,6 +141,17 @@ def test_without_a_rate_the_winner_is_that_of_labels_as_given(dml, swept, packed
     assert (card["recipe"]["level"], card["recipe"]["rate"]) == (0.0, 0.3)
 
 
+def test_a_study_that_changed_is_packed_again(dml, swept, untracked):
+    study = swept / "pipelines/studies/tiny.yaml"
+    before = study.read_text()
+    for side in (8, 4):
+        study.write_text(before.replace("- name: digits", f"- name: digits\n    resize: {side}"))
+        done = dml("refit", NAME, "--name", f"of-{side}")
+        assert done.code == 0, done.err
+        card = json.loads((folder_of(swept, f"of-{side}") / "champion.json").read_text())
+        assert card["preprocessing"]["shape"] == [side, side, 1]
+
+
 def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packed, monkeypatch, untracked):
     assert dml("refit", NAME, "--rate", 0, "--name", "whole").code == 0
     steps, train_step = [], Training._train_step
