@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os.path import exists  # of a long text, which is no path, pathlib raises an error
+from os.path import exists, isdir, isfile  # of a long text, which is no path, pathlib raises an error
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -142,9 +142,9 @@ def search(
     if len(places) < 2:
         raise typer.BadParameter("expected a folder and images to search with", param_hint=hint)
     first, pictures = Path(places[0]), True
-    with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and Path(places[1]).is_dir())
+    with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and isdir(places[1]))
     missing = [place for place in places[1:] if not exists(place)]
-    of_rows = with_model and len(places) > 2 and Path(places[1]).is_file()  # of which a query may be one
+    of_rows = with_model and len(places) > 2 and isfile(places[1])  # of which a query may be one
     if missing and not of_rows and (with_model or first.is_dir()):
         raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint=hint)
     if not with_model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
 from dml.models import EmbeddingNetwork
+from dml.models.side_by_side import SideBySide
 from dml.protocols import Loss
 from dml.types import TrainingSpec
 
@@ -28,8 +30,10 @@ SCHEDULES: dict[str, Callable[[Optimizer, TrainingSpec], LRScheduler]] = {
 }
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
 
-version = 2
-"""Of how `weight_decay` is applied; keys of trials that use it contain it. 1: to norms and biases too."""
+version, layers_version = 2, 2
+"""Of how `weight_decay` is applied (1: to norms and biases too) and of what `layer_decay` takes for a block (1: each
+name with a number); keys of trials that use it contain it.
+"""
 
 
 def build_optimizer(training: TrainingSpec, model: EmbeddingNetwork, loss: Loss) -> tuple[Optimizer, LRScheduler]:
@@ -70,11 +74,22 @@ def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[st
     return groups
 
 
+BLOCK = re.compile(
+    r"((?!(?:network\.)?stem\.)(?:.*?\.)?(?:\d+[a-z]?|(?:\w*(?:layer|block|stage)_?|inception)\d+\w?))\."
+)
+
+
 def _layers(network: nn.Module) -> list[list[nn.Parameter]]:
-    """A network's parameters by numbered blocks, such as `blocks.9` or `layer4`, from the lowest to the highest."""
+    """A network's parameters by blocks, such as `blocks.9`, `layer4` or `inception3a`, from the lowest to the highest.
+
+    What is before and after them is with the first and the last layers. Networks side by side end together.
+    """
+    if isinstance(network, SideBySide):
+        from_last = itertools.zip_longest(*(_layers(one)[::-1] for one in network.networks), fillvalue=[])
+        return [[parameter for layer in layers for parameter in layer] for layers in from_last][::-1]
     layers: dict[str, list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
-        numbered = re.match(r"(.*?\d+)\.", name)
+        numbered = BLOCK.match(name)
         block = numbered[1] if numbered else "the last layers" if layers.keys() - {"the first"} else "the first"
         layers.setdefault(block, []).append(parameter)
     return list(layers.values())

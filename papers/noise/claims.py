@@ -262,7 +262,7 @@ def pretrained(results: Results) -> Iterator[Comparison]:
 def pretrained_longer(results: Results) -> Iterator[Comparison]:
     """The tests of noise-pretrained-long after twice the steps, on five of its seeds."""
     for comparison in pretrained.function(results):
-        yield replace(comparison, note="")
+        yield replace(comparison, note="", disputed="")
 
 
 @claim("noise-figure-4-nmi", "noise-fig1-sop")

@@ -62,6 +62,21 @@ def test_layer_decay_multiplies_the_rates_of_each_lower_block(upper):
         assert of[parameter] == (rate, 0.1 if parameter.ndim > 1 else 0.0), name
 
 
+@pytest.mark.parametrize(
+    ("backbone", "settings", "blocks"),
+    [
+        ("torchvision", {"name": "resnet18", "pretrained": False}, 5),  # what is before its four, and those
+        ("inception_bn", {}, 11),
+        ("side_by_side", {"backbones": ["inception_bn", "small_conv"]}, 11),
+    ],
+)
+def test_a_norm_and_parallel_branches_are_of_their_block(backbone, settings, blocks):
+    network = models.build(backbone, embedding_size=3, image_size=32, **settings)
+    optimizer, _ = build_optimizer(TrainingSpec(learning_rate=1.0, layer_decay=0.5), network, losses.Triplet())
+    rates = {p: group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    assert sorted(set(rates.values())) == [0.5**below for below in range(blocks)][::-1]
+
+
 def test_rates_of_schedules_with_and_without_warmup():
     cosine = rates(TrainingSpec(steps=8, learning_rate=1.0, schedule="cosine", warmup_steps=4))
     expected = [0.25, 0.5, 0.75, 1.0, *((1 + math.cos(math.pi * k / 4)) / 2 for k in range(4))]

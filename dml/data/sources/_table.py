@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dml import discovery
+from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.packer import finite_chunks
 from dml.data.raw import is_image
@@ -172,6 +173,8 @@ def table_not_used(vectors: Path) -> str:
 def row_names(table: Path | None, count: int, column: str | None = None) -> list[str]:
     """The path or text of each of `count` rows; `row 3` without a column of them."""
     rows = pd.DataFrame() if table is None else read_rows(table)[0]
+    if table is not None and len(rows) != count:
+        raise DataError(f"{table}: expected {counted(count, 'row')}, one for each vector, got {len(rows)}")
     called = {str(name).lower(): name for name in rows}
     usual = (called[name] for name in ("path", *USUAL["path"]) if name in called)
     column = column if column in rows else next(usual, None)

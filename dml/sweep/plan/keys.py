@@ -58,6 +58,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         ("training.frozen", recipe.version, training.stored),
         ("training.workers", collectives.version, training.workers > 1),
         ("training.decay", optimizers.version, training.weight_decay),
+        ("training.layers", optimizers.layers_version, training.layer_decay),
         ("training.closed_form", closed_form.version, starts_closed),
         ("training.free", free.version, training.head_start == free.KIND),
         ("k-means", _k_means(), any(map(_is_of_clusters, spec.evaluation.metrics))),
