@@ -17,8 +17,9 @@ from dml import models
 from dml.data import augment as augmentations
 from dml.discovery import installed
 from dml.evaluation import embed_images, of_views
-from dml.files import replacing, write_text
+from dml.files import read_json, replacing, write_text
 from dml.files import sha256 as digest
+from dml.models._network import NormalizedLinear
 from dml.models._weights import problems_of, read
 from dml.protocols import Augmentation
 from dml.seeding import numpy_generator
@@ -103,6 +104,10 @@ def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
     if digest(file) != init_from.weights:
         raise ValueError(f"{file}: these are not the weights that the trial was planned with: run the sweep again")
     fitting = fit(model.state_dict(), read(file), init_from.head)
+    saved = (read_json(file.with_name("model.json")) or {}).get("network")
+    others = saved is not None and bool(saved.get("head_normalize")) != isinstance(model.head, NormalizedLinear)
+    if others and any(name.startswith(HEAD) for name in fitting):
+        raise ValueError(f"{file}: only one of its head and this one divides features by their length: set `head: new`")
     model.load_state_dict(fitting, strict=False)
 
 

@@ -108,5 +108,10 @@ def test_a_query_may_be_a_row_of_the_vectors_that_a_model_searches(dml, head, tm
     assert f"  {nearest} long" in dml("search", head, own, texts[7], *called).out
     assert dml("search", head, own, texts[7] + "x", *called).code == 2
     assert "of 10 vectors for 10 queries" in dml("search", own, own, *called).out
+    assert dml("search", own, texts[7], texts[1], *called).code == 0
+    pd.DataFrame({"text": texts[1:]}).to_csv(short := tmp_path / "short.csv")
+    for command in (("search", head), ("search",)):
+        done = dml(*command, tmp_path / "given.npy", "3", "--labels", short, "-o", tmp_path / "page.html")
+        assert (done.code, "expected 10 rows" in done.err) == (1, True), done.err
     assert dml("embed", head, own, "--column", "fine=topic", "-o", tmp_path / "own.npy").code == 0
     np.testing.assert_allclose(np.load(tmp_path / "own.npy"), embedded, atol=1e-5)

@@ -49,6 +49,14 @@ def test_the_head_is_kept_if_its_size_fits_unless_it_should_be_new(
     assert torch.equal(training.model.head.weight, expected)
 
 
+def test_a_head_that_takes_unit_features_is_another_head(make_spec, data_root, trained, tmp_path):
+    start = start_from(trained / "model")
+    with pytest.raises(ValueError, match="head: new"):
+        Training(make_spec(init_from=start, head_refit="whitening"), data_root, tmp_path / "next")
+    new = make_spec(init_from=start_from(trained / "model", "new"), head_refit="whitening")
+    assert Training(new, data_root, tmp_path / "next").model.head.weight.shape[0] == 8
+
+
 def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_root, trained, tmp_path, finish):
     spec = make_spec(init_from=start_from(trained / "model"), seed=1)
     whole = finish(Training(spec, data_root, tmp_path / "whole"))
