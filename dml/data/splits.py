@@ -83,7 +83,8 @@ def _by_given(
         raise ValueError(f"source {source.name!r}: disjoint is {source.disjoint!r}, but no such label is given")
     given = given_labels(index, source.disjoint)
     as_given = index.assign(**{level: given_labels(index, level) for level in levels})
-    trains = np.asarray(roles(as_given), dtype=object) == "train"
+    both = pd.concat([as_given, index], ignore_index=True)  # else a class that nobody gave would move the others' roles
+    trains = np.asarray(roles(both), dtype=object)[: len(index)] == "train"
     trained = np.unique(classes[(split["final"] == "train").to_numpy()])
     trains &= np.isin(given, trained)
     if len(without := np.setdiff1d(trained, given[trains])):

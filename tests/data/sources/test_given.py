@@ -47,6 +47,13 @@ def test_training_images_are_chosen_by_their_given_label(packed_table):
     assert split["tune_given"].tolist() == ["train", "unused", "unused", "train", *["unused"] * 3, "train"]
 
 
+def test_a_class_that_nobody_gave_moves_no_other_role(packed_table):
+    """Verification found the last two; without them c would be a class that tests."""
+    index, source = packed_table(table("aabbccddeeff", "aabbccddcccc"))
+    split = splits.make(index, source)
+    assert split["final_given"].tolist() == ["train"] * 4 + ["train"] * 2 + ["unused"] * 2 + ["train"] * 4
+
+
 def test_coarse_labels_follow_from_the_given_fine_ones(packed_table):
     index, _ = packed_table(table(coarse=list("xxxxyyyy")))
     assert index["given_coarse"].tolist() == [0, 0, 0, 0, 1, 1, 1, 0]
