@@ -1,7 +1,7 @@
 """Which files of a project `dml` wrote. All others are people's: none is overwritten or deleted.
 
-The outputs of stages have known names and contents. A folder with files of any name (the report, an audit) lists those
-that `dml` wrote in `.written.json`, each with its digests. `dvc.yaml` says `persist`: stages delete what they left.
+The outputs of stages have known names and contents. A folder with files of any name (the report, an audit, tables of
+splits and labels) lists those that `dml` wrote in `.written.json`. `dvc.yaml` has `persist`: stages delete.
 """
 
 from __future__ import annotations
@@ -25,14 +25,10 @@ KEYS = {  # of the JSON that stages write, one below the other; `*`: each
     "audit.json": ("suspects",),
     "summary.json": ("cells",),
 }
-COLUMNS = {  # of tables, by a part of their paths
-    "split": {"index", "final", "tune"},
-    "noise": {"index", "observed", "flipped"},
-    "trials.parquet": {"loss", "status"},
-}
+COLUMNS = {"split": {"index", "final", "tune"}, "noise": {"index", "observed", "flipped"}}  # by a part of the path
+COLUMNS["trials.parquet"] = {"loss", "status"}
 DATA, TABLES, RESULTS = (*RESOLVED, *list(KEYS)[:4]), ("split", "noise"), ("trials.parquet", "summary.json")
 PLACES = [f"data/*/{name}" for name in DATA] + [f"results/*/{name}" for name in RESULTS]
-PLACES += [f"data/*/{name}/**/*.parquet" for name in TABLES]
 SHOWN = 3  # files that a message names
 
 
@@ -72,10 +68,9 @@ def others(folder: Path) -> list[Path]:
 
 
 def tidy(folder: Path, written: Collection[Path]) -> None:
-    """Delete the tables that the last call noted (if there was none, all of stages), but for those written now."""
-    noted = _listed(folder)
-    for path in list(folder.rglob("*.parquet")) if noted is None else [folder / name for name in noted]:
-        if path not in written and is_output(path):
+    """Delete the tables that stages wrote before, but for those that were written now, and list these."""
+    for path in _tables(folder):
+        if path not in written:
             _delete(path, folder)
     files.write_json(folder / MANIFEST, {path.relative_to(folder).as_posix(): [] for path in written})
 
@@ -130,7 +125,9 @@ def replaced(out: Path) -> Iterator[Path]:
 def clean(root: Path) -> list[Path]:
     """Delete the outputs of all stages. Returns the files of others in their folders, which stay."""
     outputs = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
-    outputs += [*root.glob("data/.versions/*.json"), *root.glob(f"data/*/*/{MANIFEST}")]
+    outputs += root.glob("data/.versions/*.json")
+    for folder in (folder for name in TABLES for folder in root.glob(f"data/*/{name}")):
+        outputs += [*_tables(folder), folder / MANIFEST]
     for folder in (root / "report", *(root / "audit").glob("*")):
         listed = _listed(folder) or {}
         there = [path for name in listed if _is_unchanged(path := folder / name, folder, listed)]
@@ -157,6 +154,13 @@ def _in_the_way(root: Path, study: str) -> Iterator[Path]:
         strangers = [path for path in others(folder) if not _is_hidden(path, folder)]
         written = any(map(is_output, folder.rglob("*.parquet")))
         yield from (path for path in strangers if not written or path.suffix == ".parquet")  # as the stage's own names
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables of stages below a folder: of those that are listed, or of all where nothing is."""
+    listed = _listed(folder)
+    paths = folder.rglob("*.parquet") if listed is None else [folder / name for name in listed]
+    return [path for path in paths if is_output(path)]
 
 
 def _is_stage_table(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from dml import own_files
-from dml.own_files import check, clean, foreign, is_output, replaced
+from dml.own_files import check, clean, foreign, is_output, replaced, tidy
 
 ROOT = Path(__file__).parents[1]
 SPLIT = pd.DataFrame({"index": [0], "final": ["train"], "tune": ["train"]})
@@ -194,6 +195,9 @@ def test_cleaning_deletes_outputs_alone(ran):
         write(ran / name, "mine")
     own.add("results/wood/trials before.parquet")
     TRIALS.to_parquet(ran / "results/wood/trials before.parquet")
+    tidy(ran / "data/wood/split", [*(ran / "data/wood/split").rglob("*.parquet")])
+    own.add("data/wood/split/before.parquet")
+    shutil.copy(ran / "data/wood/split/digits.parquet", ran / "data/wood/split/before.parquet")
     write(ran / "store/trials/a", "kept")
     assert {path.relative_to(ran).as_posix() for path in clean(ran)} == own
     assert files(ran).keys() == {*own, "dvc.yaml", "store/trials/a"}

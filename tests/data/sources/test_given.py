@@ -51,7 +51,7 @@ def test_a_class_that_nobody_gave_moves_no_other_role(packed_table):
     """Verification found the last two; without them c would be a class that tests."""
     index, source = packed_table(table("aabbccddeeff", "aabbccddcccc"))
     split = splits.make(index, source)
-    assert split["final_given"].tolist() == ["train"] * 4 + ["train"] * 2 + ["unused"] * 2 + ["train"] * 4
+    assert split["final_given"].tolist() == ["train"] * 6 + ["unused"] * 2 + ["train"] * 4
 
 
 def test_coarse_labels_follow_from_the_given_fine_ones(packed_table):
