@@ -12,10 +12,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw, label_ends
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.eps.theory import collapse, crossing
+from papers.series import Series, draw, label_ends
 from papers.verdict_statements import stated
 
 CHANCES = (0.6, 0.75, 0.9)  # that a label is right

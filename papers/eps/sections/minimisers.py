@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.eps.theory import collapse, expected_risk, minimisers
+from papers.series import Series, draw
 from papers.verdict_statements import stated
 
 ALPHA = 0.2

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.eps.theory import expected_risk, ranks
 from papers.eps.theory.collapse import label_probabilities
+from papers.series import Series, draw
 from papers.verdict_statements import stated
 
 CHANCES = (0.6, 0.8, 0.95)  # p of the figures

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers import free_points
 from papers.eps.theory import clean_risk
+from papers.series import Series, draw
 from papers.verdict_statements import stated
 
 ALPHA = 0.2

@@ -9,12 +9,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table, folded
 from dml.report.sections import TheoryVerdict
 from papers.histogram.theory import reverse_order
 from papers.histogram.theory.quadruplet_cost import costs
 from papers.histogram.verdicts import of_histogram as computed
+from papers.series import Series, draw
 from papers.verdict_statements import stated
 
 LOOKS = ((figures.VERMILION, "s"), (figures.BLUE, "o"), (figures.GREEN, "^"))

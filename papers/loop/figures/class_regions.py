@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from papers.loop.theory.class_membership import Counterexample
+from papers.series import Series, draw
 
 TITLES = ("equal eigenvalues, flat", "rotations of one law, sphere", "cap beyond a half sphere")
 

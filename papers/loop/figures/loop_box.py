@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import PercentTicks, Series, draw
+from dml.report.figures import PercentTicks
 from papers.loop.theory.cases import Box, tangents
 from papers.loop.theory.printed_formulas import SIGNS, Printed
+from papers.series import Series, draw
 
 EXAMPLE = tuple(np.array([value]) for value in (-0.35, -0.55, -0.15, -0.6, 2.4, 1.9))  # a, b, c, d, alpha0, beta0
 

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import pair_steps
 from papers.loop.theory.random_arcs import Arcs
+from papers.series import Series, draw
 
 PLACES = ((-0.2, 0.1), (-0.55, 0.3), (0.1, 0.1), (-0.2, -0.55))  # x1, x2, y1, y2 as seen from above
 NAMES = ("x1", "x2", "y1", "y2")

@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from papers.loop.theory import gain as arc_gain
 from papers.loop.theory.gain import Gain
+from papers.series import Series, draw
 
 DIMENSIONS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
 LINES = ((3, figures.VERMILION), (16, figures.PURPLE), (128, figures.GREEN), (512, figures.BLUE))  # of the right panel

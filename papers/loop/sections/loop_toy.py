@@ -9,11 +9,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import Series, draw
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.statistics import summary
 from papers.loop.theory import loop_toy
 from papers.loop.theory.loop_toy import ARMS, PER_CLASS, STEPS, Run
+from papers.series import Series, draw
 
 SCORES = ("seen", "unseen", "inside", "gain")
 COLOURS = {"untrained": figures.MUTED, "one end": figures.OCHRE, "four ends": figures.BLUE, "LoOp": figures.VERMILION}

@@ -9,9 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import PercentTicks, Series, draw
+from dml.report.figures import PercentTicks
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from papers.noise.theory import skew
+from papers.series import Series, draw
 
 ETAS, GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 CLASSES = 10  # of the finite case

@@ -10,10 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import PercentTicks, Series, draw, label_ends
+from dml.report.figures import PercentTicks
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.noise.theory import pair_noise
+from papers.series import Series, draw, label_ends
 from papers.verdict_statements import stated
 
 CLASSES = (3, 10, 100)

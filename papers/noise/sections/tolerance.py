@@ -10,10 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report import figures
-from dml.report.figures import PercentTicks, Series, draw
+from dml.report.figures import PercentTicks
 from dml.report.page.blocks import Block, Column, Drawing, Paragraph, Table
 from dml.report.sections import TheoryVerdict
 from papers.noise.theory import skew, unhinged
+from papers.series import Series, draw
 from papers.verdict_statements import stated
 
 CLASSES = (2, 3, 10, 100, 1000, 11318)  # the last: those of Stanford Online Products
