@@ -184,8 +184,10 @@ class PairLoss(Shown, nn.Module):
         if ref_emb is not None and ref_labels is not None:
             if not self.uses_tuples or self.memory is not None:
                 raise ValueError(f"{self}: references need a loss that takes tuples and has no memory of its own")
-            tuples = among_references(labels, ref_labels, tuples)
+            tuples, anchors = among_references(labels, ref_labels, tuples), len(labels)
             embeddings, labels = torch.cat((embeddings, ref_emb)), torch.cat((labels, ref_labels.to(labels)))
+            value = super().__call__(embeddings, labels, tuples)
+            return value * (len(labels) / anchors) if self.left_out == "counted" else value  # references are no anchors
         return super().__call__(embeddings, labels, tuples)  # type: ignore[no-any-return]
 
     def compare(

@@ -98,6 +98,13 @@ class Triplet(PairLoss):
             distances = geometry.matrix
             value, active, gradient = all_triplets(distances, positives, negatives, self.margin)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
+            if is_triples(tuples):  # of the batch alone, as they are listed and in no other combination
+                inner, p, n = (matrix[:, : len(labels)].contiguous() for matrix in (distances, positives, negatives))
+                listed = listed_triplets(inner, *triples(labels, tuples), self.margin)
+                crossed = all_triplets(inner, p, n, self.margin)
+                value, active = value + listed[0] - crossed[0], active + listed[1] - crossed[1]
+                gradient[:, : len(labels)] += listed[3] - crossed[2]
+                total += listed[2] - torch.dot(p.sum(1).double(), n.sum(1).double())
         divided_by = divisor(self.reduction, total, active)
         self.stats = {"active_share": active / total.clamp(min=1)}
         return geometry.finish((value / divided_by).to(distances.dtype), gradient, divisor=divided_by)

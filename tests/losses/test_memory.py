@@ -59,6 +59,24 @@ def test_the_loss_is_that_of_the_batch_beside_the_earlier_samples(check, name, s
             seen.append((x, y))
 
 
+@pytest.mark.parametrize("warm_up", [0, 9])
+def test_listed_triples_are_not_crossed_with_each_other(check, warm_up):
+    loss = dml.losses.build("triplet", margin=2.0, reduction="sum", memory={"size": 9, "warm_up": warm_up}).double()
+    (z, w), (x, y) = batches(check, 2)
+    loss(z, w)
+    a, p = (y[:, None] == y).fill_diagonal_(False).nonzero().T
+    n = torch.stack([(y != y[i]).nonzero()[j % 2, 0] for i, j in zip(a, p, strict=True)])
+    units, others = (torch.nn.functional.normalize(rows) for rows in (x, torch.cat((x, z)) if warm_up == 0 else x))
+    d, labels = torch.cdist(units, others), torch.cat((y, w))[: len(others)]
+    positives, negatives = y[:, None] == labels, y[:, None] != labels
+    positives[:, : len(y)] = negatives[:, : len(y)] = False
+    positives[a, p] = negatives[a, n] = True
+    batch = torch.arange(len(others)) < len(y)
+    every = positives[:, :, None] & negatives[:, None] & ~(batch[:, None] & batch)
+    every[a, p, n] = True
+    torch.testing.assert_close(loss(x, y, (a, p, n)), (d[:, :, None] - d[:, None] + 2.0).relu()[every].sum())
+
+
 def test_histogram_of_a_memory(check):
     loss = dml.losses.build("histogram", memory={"size": 9, "warm_up": 0})
     (x, y), (z, w) = batches(check, 2)
