@@ -158,6 +158,11 @@ def noise_model(label: str) -> str:
     return label.partition(":")[0]
 
 
+def observed_levels(train_on: str) -> tuple[str, ...]:
+    """The levels at which the labels of validation images are those that training would see."""
+    return (train_on, "given") if train_on == "fine" else (train_on,)
+
+
 class NoiseLevel(NamedTuple):
     """A noise as a study calls it, and its rate: cells at one level are trained on the same labels."""
 

@@ -16,7 +16,7 @@ from dml.config.study import Study
 from dml.counting import counted
 from dml.data import sources
 from dml.discovery import suggestion
-from dml.types import Cell, NoiseLevel, noise_model
+from dml.types import Cell, NoiseLevel, noise_model, observed_levels
 
 AS_GIVEN = "labels as given"
 BY_OPTION = "choose one with --{what}"
@@ -115,11 +115,13 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
 
 def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
     """Whether a cell trains on wrong labels, and what it trains with was chosen by validation labels that are not."""
-    by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.noise, cell.rate)
-    if not by_true or dml.losses.closed_form_of(cell.loss.name) is not None:
+    level = study.objective(cell.dataset).split("/")[1]
+    observed = study.search.chooses_by_observed(cell.noise, cell.rate)
+    observed = observed and level in observed_levels(study.dataset(cell.dataset).train_on)
+    if not study.search.tunes or cell.rate == 0 or observed or dml.losses.closed_form_of(cell.loss.name) is not None:
         return False
     noise = discovery.find("dml.noise", noise_model(cell.noise))
-    as_observed = study.objective(cell.dataset).split("/")[1] == "given" and "given" in noise.context  # type: ignore[attr-defined]
+    as_observed = level == "given" and "given" in noise.context  # type: ignore[attr-defined]
     return not (noise.topline or as_observed)  # type: ignore[attr-defined]
 
 
@@ -157,11 +159,12 @@ def one_search(study: Study) -> str:
 
 
 def budget_text(study: Study) -> str:
-    """What tunes each cell: `8 trials for each cell (grid), which stops at its best step`; and the mark, if any."""
+    """What tunes each cell: `8 trials for each cell (tpe), which stops at its best step`; and the mark, if any."""
     search = study.search
     if search.sampler == "fixed":
         return f"{NOT_TUNED}: each cell has one setting" if mark(study) else "one setting for each cell"
-    text = f"{counted(search.trials, 'trial')} for each cell ({SAMPLERS.get(search.sampler, search.sampler)})"
+    most = "at most " if search.sampler == "grid" else ""  # a grid of few ranges or of many has fewer points
+    text = f"{most}{counted(search.trials, 'trial')} for each cell ({SAMPLERS.get(search.sampler, search.sampler)})"
     text += ", which stops at its best step" if search.stop == "best" else ""
     return f"{mark(study)}: {text}" if mark(study) else text
 

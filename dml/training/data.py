@@ -16,7 +16,7 @@ import pandas as pd
 from dml.data import splits
 from dml.data.packing import Packed, open_packed
 from dml.seeding import numpy_generator
-from dml.types import VALIDATION, TrialSpec
+from dml.types import VALIDATION, TrialSpec, observed_levels
 
 if TYPE_CHECKING:
     from dml.config import DatasetSection, Study
@@ -84,7 +84,7 @@ class TrialData:
 
     def scored_labels(self, name: str, level: str, rows: np.ndarray) -> np.ndarray:
         """The labels (m,) that scores of some rows count by: true ones, or of validation images those that choose."""
-        if name == VALIDATION and self.validation is not None and level == self.train_on:
+        if name == VALIDATION and self.validation is not None and level in observed_levels(self.train_on):
             return self.validation.loc[rows].to_numpy()
         return self.labels(level, rows)
 

@@ -36,6 +36,12 @@ def test_trained_rows_with_wrong_labels_are_chosen_on_correct_ones():
     assert {key for key, found in marks(study()).items() if ON_CORRECT in found} == {("triplet", 0.2)}
 
 
+@pytest.mark.parametrize(("level", "marked"), [("coarse", True), ("fine", False), ("given", False)])
+def test_observed_labels_choose_at_their_own_level_alone(tmp_path, level, marked):
+    dataset = {"name": "imagefolder", "settings": {"root": str(tmp_path)}, "evaluate_on": [level]}
+    assert (ON_CORRECT in marks(study(dataset, search={"validation": "observed"}))["triplet", 0.2]) == marked
+
+
 @pytest.mark.parametrize(("level", "marked"), [("fine", True), ("given", False)])
 def test_labels_of_people_count_as_correct_where_verified_ones_choose(tmp_path, level, marked):
     dataset = {"name": "imagefolder", "settings": {"root": str(tmp_path)}, "evaluate_on": [level]}

@@ -52,8 +52,11 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
     packages = models.packages_of(training.backbone, training.backbone_settings)
     by_name |= {package: discovery.package_version(package) for package in packages}
     starts_closed = training.head_start != TrainingSpec.head_start or training.head_refit is not None
+    noisy = spec.noise.rate > 0 and noise_model(spec.noise.model) != "given"
     optional = (
+        ("validation.given", 1, spec.phase == "tune" and noisy and "given" in spec.dataset.evaluate_on),
         ("miners.mine", miners.PolicyMiner.version, spec.miner is not None and not spec.miner.name),
+        ("losses.memory_triples", 1, spec.loss.name == "triplet" and spec.loss.settings.get("memory") is not None),
         ("losses.memory", losses.Memory.version, spec.loss.settings.get("memory") is not None),
         ("training.frozen", recipe.version, training.stored),
         ("training.workers", collectives.version, training.workers > 1),
