@@ -202,9 +202,10 @@ class Results:
     def overlap(self) -> float:
         """Test classes for each training class where blocks are class splits, for `statistics.mean_variance`.
 
-        No class is tested twice, so n folds have 1 / (n - 1), and n other splits at most that.
+        No class is tested twice: n folds have 1 / (n - 1), other splits at most that; twice that if only half train.
         """
-        return 1 / (self.study.splits - 1) if self.study.splits > 1 else 0.0
+        halves = 2 if self.study.search.protocol == "train_val_test" else 1
+        return halves / (self.study.splits - 1) if self.study.splits > 1 else 0.0
 
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.

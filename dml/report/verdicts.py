@@ -171,7 +171,7 @@ def effect(
 def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
     """`statistics.one_sided_t` with further variance."""
     shifted = estimate(float(values.mean()) - bound, terms, searches)
-    return shifted.p / 2 if shifted.mean > 0 else 1 - shifted.p / 2
+    return max(shifted.p / 2, statistics.one_sided_t(values, bound)) if shifted.mean > 0 else 1 - shifted.p / 2
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:

@@ -179,7 +179,8 @@ def seed_interval(values: pd.Series, classes: Sequence[Term], searches: Sequence
     if len(values) < 2 or not (classes or searches):
         return None
     seeds = Term(statistics.mean_variance(values), len(values) - 1.0)
-    return estimate(float(values.mean()), [seeds, *classes], searches)
+    made = estimate(float(values.mean()), [seeds, *classes], searches)
+    return made._replace(p=max(made.p, statistics.paired_t(values.to_numpy())))  # t is sure of equal seeds
 
 
 def class_terms(results: Results, key: str, weights: Mapping[str, float]) -> list[Term]:

@@ -1,9 +1,14 @@
 """What a claim measures: differences, slopes, break points and shares, paired over seeds."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from dml.report import verdicts as verdicts_module
+from dml.report.analysis.intervals import seed_interval
 from dml.report.claims import NO_SEED, break_points, slope
+from dml.statistics import Term
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
 UP = [4.0, 5.0, 6.0, 5.5, 4.5]
@@ -17,6 +22,12 @@ def test_the_effect_is_paired_over_seeds(verdicts, claim):
     assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert found.seeds == 5
     assert verdict.p == pytest.approx(expected.pvalue)
+
+
+def test_equal_seeds_are_no_proof_beside_a_search_without_spread():
+    ones, still = np.ones(2), [Term(0.0, 5.0)]
+    assert verdicts_module._above([Term(0.0, 1.0)], still, ones, 0.0) == 0.25
+    assert seed_interval(pd.Series(ones), [], still).p == 0.5
 
 
 def test_only_seeds_that_all_cells_finished_count(verdicts, claim):
