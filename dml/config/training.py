@@ -16,7 +16,7 @@ from dml.data import augment, batches
 from dml.discovery import suggestion
 from dml.types import Choice, Name, StatedSpace, TrainingSettings, TrainingSpec, setting
 
-ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
+ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives", "filter")
 ROOMS = ("training", "miner", "loss")
 
 
@@ -36,7 +36,7 @@ class InitFromSection(StudySection):
                 "`study` and `cell` go together: `cell` names one of its cells, as {loss: triplet, rate: 0.0}"
             )
         for key in self.cell:
-            if key not in ATTRIBUTES and key.partition(".")[0] not in ROOMS:
+            if key not in ATTRIBUTES and ("." not in key or key.partition(".")[0] not in ROOMS):
                 choices = suggestion(key, [*ATTRIBUTES, "a setting such as loss.margin"])
                 raise ValueError(f"cell: unknown attribute {key!r}{choices}")
         return self

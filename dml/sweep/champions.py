@@ -122,6 +122,7 @@ def write_card(
     described = read_json(folder / "model.json")
     section = winner.study.dataset(spec.dataset.name)
     earlier = read_json(folder / CARD) or {}
+    used = {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()}
     card = {
         "study": winner.study.name,
         "key": key,
@@ -147,7 +148,7 @@ def write_card(
         "recipe": winner.recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",
-        "versions": {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()},
+        "versions": earlier.get("versions", used),  # those that trained it
     }
     write_json(folder / CARD, card)
     return card

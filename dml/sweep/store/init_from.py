@@ -16,6 +16,7 @@ import pandas as pd
 
 from dml.config import InitFromSection, Study, content_of, load_study
 from dml.config.for_use import BY_OPTION, dataset_for_use, levels_for_use
+from dml.config.parts import NO_FILTER
 from dml.files import study_files
 from dml.snapshots import snapshots
 from dml.sweep.store.trials import FINISHED, Outcome
@@ -73,6 +74,11 @@ class InitFromFinder:
         if confirmed.empty:
             raise ValueError(f"study {section.study!r} has no finished model. Run it again: dml run {section.study}")
         rows = confirmed[confirmed["cell"] == _named(confirmed, section, dataset)]
+        if "split" in rows and rows["split"].nunique() > 1:
+            raise ValueError(
+                f"study {section.study!r} has class splits, whose models were trained on classes that others test: "
+                "expected a study with one class split"
+            )
         same = rows[rows["seed"] == seed]
         return (same if len(same) else rows.sort_values("number"))["key"].iloc[0]
 
@@ -107,13 +113,18 @@ def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> s
 def _matches(row: Mapping[str, Any], attributes: Mapping[str, Any]) -> bool:
     settings = json.loads(row["settings"])
     for key, expected in attributes.items():
-        value = settings.get(key) if "." in key else row[key]
-        if isinstance(expected, float | int) and isinstance(value, float | int):
-            if not np.isclose(value, expected):
-                return False
-        elif value != expected and not (expected is None and pd.isna(value)):
+        value = settings.get(key) if "." in key else row.get(key)
+        if key == "filter":
+            value = NO_FILTER if pd.isna(value) else str(value).partition("(")[0]
+        if not any(_same(value, each) for each in (expected if isinstance(expected, list) else [expected])):
             return False
     return True
+
+
+def _same(value: Any, expected: Any) -> bool:
+    if isinstance(expected, float | int) and isinstance(value, float | int):
+        return bool(np.isclose(value, expected))
+    return bool(value == expected or (expected is None and pd.isna(value)))
 
 
 def starts_of(study: Study) -> list[InitFromSection]:

@@ -69,7 +69,16 @@ def test_a_cell_by_its_attributes_on_the_same_dataset_with_the_same_seed(starts)
     elsewhere = {**wanted, "cell": {**wanted["cell"], "dataset": "cars"}}
     assert found(starts, **elsewhere) == "cars-triplet-0.2-0-confirm-3"
     assert found(starts, study="variants", cell={"loss.margin": 0.1}) == "birds-triplet-0.1-0-confirm-0"
+    either = {"loss": ["softmax", "triplet"], "rate": 0, "filter": "none"}
+    assert found(starts, study="first", cell=either) == "birds-triplet-0.2-0-confirm-3"
     assert found(starts, "digits", study="variants", cell={"loss.margin": 0.2, "positives": None}).endswith("confirm-0")
+
+
+def test_models_of_several_class_splits_are_refused(starts, tmp_path):
+    trials = pd.read_parquet(tmp_path / "results/first/trials.parquet")
+    trials.assign(split=trials["number"] % 2).to_parquet(tmp_path / "results/variants/trials.parquet")
+    with pytest.raises(ValueError, match="class splits"):
+        found(starts, study="variants", cell={"loss": "triplet", "rate": 0})
 
 
 def test_a_key_contains_the_weights_and_not_their_place(toy_study):
