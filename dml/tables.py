@@ -91,7 +91,7 @@ def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True, skipinitialspace=spaced)
     try:
         for fields in reader:
-            if len(fields) > 1 or "".join(fields).strip():  # not a blank line
+            if fields == [""] or "".join(fields).strip() or len(fields) > 1:  # not a blank line: `""` is an empty value
                 lines.append(fields)
                 numbers.append(ended + 1)
             ended = first + reader.line_num

@@ -154,7 +154,8 @@ def search(
         seen = collect(first, labels, root, columns(column), mirror, lambda line: typer.echo(line, err=True))
         queried, features = seen.queries(places[1:])
         best, pictures = seen.free(), seen.paths is not None
-        model = f"{seen.network}, {best_words(best)}"
+        words = best_words(best, seen)
+        model = words if best.chosen.features != next(iter(seen.features)) else f"{seen.network}, {words}"
         gallery = Embedded(seen.names if seen.paths is None else seen.paths, best.embed(seen.features))
         searched = Embedded(queried, best.embed(features))
     else:

@@ -84,13 +84,14 @@ def look(
     judged, best, more = without_training(seen, suspected)
     notes += [*more, *([GUESS] if audit is not None and not audit.rate.warning else [])]
     vectors = joined(seen)[next(iter(seen.features)) if audit is None else audit.representation]
-    words = "" if best.chosen == page.plain(seen.features) else best_words(best)
+    words = "" if best.chosen == page.plain(seen.features) else best_words(best, seen)
     arguments = [str(place.resolve())]
     for option, path in (("--labels", labels), ("--root", root)):
         arguments += [option, str(path.resolve())] if path else []
     arguments += [text for pair in column or [] for text in ("--column", pair)]
     flag = "" if mirror is None else " --mirror" if mirror else " --no-mirror"
-    commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag)
+    useful = audit is not None, judged is not None
+    commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag, *useful)
     text = sentence(seen, judged, best, audit)
     shown = page.Seen(
         seen.place,
@@ -179,12 +180,15 @@ def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | No
     return look_scores, look_scores.free, [note]
 
 
-def best_words(best: Free) -> str:
-    """`whitened and mirrored`."""
+def best_words(best: Free, seen: Collection) -> str:
+    """`whitened and mirrored`, after the features' name where they are not the first."""
+    from dml.cli.collection import NAMES
     from dml.training.free import NO_PROJECTION, WORDS
 
+    other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
     words = {**WORDS, NO_PROJECTION: "", "components": "reduced to main components"}[best.chosen.projection]
-    return " and ".join(filter(None, [words, "mirrored" * (best.chosen.views == "mirror")])) or "as they are"
+    steps = " and ".join(filter(None, [words, "mirrored" * (best.chosen.views == "mirror")]))
+    return other + (steps or "as they are")
 
 
 def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | None) -> str:
@@ -197,10 +201,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
         plain, chosen = (judged.steps[step]["recall@1"] for step in (AS_THEY_ARE, CHOSEN))
         given = "as it is" if NAMES[PRETRAINED] == seen.network else "as they are"
         text = f"Searching new classes with {seen.network} {given} finds the right class first in {plain:.0%}"
-        other = "" if best.chosen.features == next(iter(seen.features)) else f"{NAMES[best.chosen.features]} "
-        if other or best_words(best) != "as they are":
+        if (words := best_words(best, seen)) != "as they are":
             better = f" in {chosen:.0%}" if round(chosen, 2) > round(plain, 2) else f" no more ({chosen:.0%})"
-            text += f", {other}{best_words(best)}{better}"
+            text += f", {words}{better}"
             plain = chosen  # said last
         without = judged.steps.get(UNSUSPECTED, {}).get("recall@1", 0.0)
         if f"{without:.0%}" != f"{plain:.0%}" and without > plain:
@@ -213,7 +216,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
     return f"{text}."
 
 
-def next_commands(seen: Collection, arguments: str, best: str, flag: str = "") -> list[tuple[str, str]]:
+def next_commands(
+    seen: Collection, arguments: str, best: str, flag: str, audited: bool, scored: bool
+) -> list[tuple[str, str]]:
     """What to do next and how long it takes, with the commands. `flag`: of `dml search` alone."""
     from dml.cli.project import find_project
     from dml.sweep.cost import duration_text
@@ -221,7 +226,7 @@ def next_commands(seen: Collection, arguments: str, best: str, flag: str = "") -
     search = ("Search with an image of your own: seconds.", f"dml search {arguments}{flag} image.jpg")
     if seen.paths is None:
         search = ("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0")
-    if not seen.labelled:
+    if not audited:
         return [search]
     name, init = study_name(seen.place), ""
     try:
@@ -231,11 +236,8 @@ def next_commands(seen: Collection, arguments: str, best: str, flag: str = "") -
     minutes, seconds = duration_text(120 + len(seen.names) / 100), training_seconds(seen, best)
     training = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
     review = f"{init}dml new {name} {arguments}\ndml audit {name}"
-    return [
-        (f"Review the labels: about {minutes}, then ten minutes of yours.", review),
-        search,
-        (f"Train, to see if it helps (after dml new): {training}.", f"dml run {name}"),
-    ]
+    train = (f"Train, to see if it helps (after dml new): {training}.", f"dml run {name}")
+    return [(f"Review the labels: about {minutes}, then ten minutes of yours.", review), search, *[train] * scored]
 
 
 def training_seconds(seen: Collection, best: str) -> float | None:

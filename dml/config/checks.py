@@ -30,6 +30,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     _check_repetitions(study, cells)
     _check_taken(study, cells)
     _check_miner(study, cells)
+    _check_filters(study, cells)
     _check_losses(study, cells)
     _check_objective(study)
     _check_vectors(study, cells, stated)
@@ -178,6 +179,24 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
                 raise LocatedError(f"{pair} and the settings {miner.settings}: {error}", "miner") from error
 
 
+def _most_steps(training: TrainingSection) -> int:
+    return int(max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps]))
+
+
+def _check_filters(study: Study, cells: list[Cell]) -> None:
+    """That filters act for at least half of the steps."""
+    for cell in cells:
+        if cell.filter is not None:
+            settings = {
+                **discovery.defaults_of(discovery.find("dml.filters", cell.filter.name)),
+                **cell.filter.settings,
+            }
+            steps, warm_up = _most_steps(study.training_of(cell)), settings.get("warm_up", 0)
+            if 2 * warm_up > steps:
+                problem = f"warm_up: expected at most half of the {steps} steps, so that it can act, got {warm_up}"
+                raise LocatedError(f"{cell.filter.name}: {problem}", "filters")
+
+
 def _check_losses(study: Study, cells: list[Cell]) -> None:
     """That a filter can watch its cell's loss, and that the last step of a trial uses the loss's memory."""
     for cell in cells:
@@ -194,7 +213,7 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
                 dml.filters.build_for(cell.filter.name, cell.filter.settings, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise LocatedError(str(error), *where) from error
-        steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
+        steps = _most_steps(training)
         if (memory := getattr(loss, "memory", None)) is not None and memory.warm_up >= steps:
             problem = f"memory: warm_up: expected fewer than the {steps} steps, got {memory.warm_up}"
             raise LocatedError(f"{cell.loss.name}: {problem}", *where)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import dml
+from dml.config.errors import LocatedError
 from dml.config.terms import NAMES_ONLY
 from dml.types import TrainingSettings
 
@@ -132,8 +133,8 @@ MEANING = {
 def fill(study: Mapping[str, Any]) -> dict[str, Any]:
     """A study's content with the values of its recipe where it says nothing; without one, with a search."""
     name = study.get("recipe")
-    if name is not None and name not in RECIPES:
-        raise ValueError(f"recipe: expected one of {', '.join(RECIPES)}, got {name!r}")
+    if name is not None and (not isinstance(name, str) or name not in RECIPES):
+        raise LocatedError(f"expected one of {', '.join(RECIPES)}, got {name!r}", "recipe")
     if name is None and not _trains(study):
         return dict(study)
     filled = {key: dict(value) if isinstance(value, Mapping) else value for key, value in study.items()}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dml.cli.look import sentence
+from dml.cli.look import best_words, sentence
 from dml.cli.models import Embedded
 from dml.cli.search_page import nearest
 from dml.training.free import Candidate, Free, Look
@@ -216,6 +216,12 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     page = (tmp_path / "dml-look-v.html").read_text(encoding="utf-8")
     assert page.count('class="query"') == 5
     assert ('id="suspects"' in page) is judged
+    assert [command in done.out for command in ("dml search", "dml audit", "dml run")] == [True, judged, scored]
+
+
+def test_features_that_are_not_the_first_are_named():
+    seen, of_pixels = SimpleNamespace(features={"frozen": 0, "pixels": 1}), Candidate("pixels", "none", "one")
+    assert best_words(Free(of_pixels, None, {}), seen) == "the pixels as they are"
 
 
 def test_stages_take_features_that_are_kept(tmp_path, pictures):
