@@ -179,10 +179,6 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
                 raise LocatedError(f"{pair} and the settings {miner.settings}: {error}", "miner") from error
 
 
-def _most_steps(training: TrainingSection) -> int:
-    return int(max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps]))
-
-
 def _check_filters(study: Study, cells: list[Cell]) -> None:
     """That filters act for at least half of the steps."""
     for cell in cells:
@@ -191,7 +187,8 @@ def _check_filters(study: Study, cells: list[Cell]) -> None:
                 **discovery.defaults_of(discovery.find("dml.filters", cell.filter.name)),
                 **cell.filter.settings,
             }
-            steps, warm_up = _most_steps(study.training_of(cell)), settings.get("warm_up", 0)
+            training, warm_up = study.training_of(cell), settings.get("warm_up", 0)
+            steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
             if 2 * warm_up > steps:
                 problem = f"warm_up: expected at most half of the {steps} steps, so that it can act, got {warm_up}"
                 raise LocatedError(f"{cell.filter.name}: {problem}", "filters")
@@ -213,7 +210,7 @@ def _check_losses(study: Study, cells: list[Cell]) -> None:
                 dml.filters.build_for(cell.filter.name, cell.filter.settings, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise LocatedError(str(error), *where) from error
-        steps = _most_steps(training)
+        steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
         if (memory := getattr(loss, "memory", None)) is not None and memory.warm_up >= steps:
             problem = f"memory: warm_up: expected fewer than the {steps} steps, got {memory.warm_up}"
             raise LocatedError(f"{cell.loss.name}: {problem}", *where)

@@ -42,9 +42,9 @@ CASES = {  # augmentation, shape, normalised, network
         True,
         {"backbone": "small_conv", "channels": 3, "image_size": 224, "width": 4},
     ),
-    "own statistics, not normalised": (
-        {"name": "none", "channels": 3, "normalization": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]}},
-        (12, 12, 3),
+    "resized, own statistics, not normalised": (
+        {"name": "none", "image_size": 12, "normalization": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]}},
+        (40, 34, 3),
         False,
         {"backbone": "mlp", "channels": 3, "image_size": 12},
     ),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -109,7 +110,20 @@ def resize(images: Tensor, size: int | None) -> Tensor:
     """Resize to `size` x `size`, bilinear with antialiasing; None keeps the size."""
     if size is None or tuple(images.shape[-2:]) == (size, size):
         return images
-    return _torchvision().resize(images, [size, size], antialias=True)
+    if not torch.compiler.is_exporting():
+        return _torchvision().resize(images, [size, size], antialias=True)
+    for axis in (-1, -2):  # as torch does on a CPU, in whole levels; ONNX's own operator is a level off in places
+        mixed = images.transpose(-1, axis).double() @ _shares(images.shape[axis], size)
+        images = (mixed + 0.5).floor().transpose(-1, axis)
+    return images.to(torch.uint8)
+
+
+def _shares(old: int, new: int) -> Tensor:
+    """float64 (old, new): each old pixel's share in the new ones, rounded as torch rounds for uint8."""
+    shares = (1 - abs(np.arange(old)[:, None] + 0.5 - (np.arange(new) + 0.5) * old / new) / max(old / new, 1)).clip(0)
+    shares /= shares.sum(0)
+    step = 2.0 ** next(b for b in range(23) if b == 22 or int(0.5 + shares.max() * 2 ** (b + 1)) >= 2**15)
+    return torch.from_numpy(np.floor(shares * step + 0.5) / step)
 
 
 def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
