@@ -75,8 +75,7 @@ def audit(
 
     1. For each representation, a softmax layer is fitted on the other folds and predicts each fold. The representation
        whose given labels are likeliest out of sample is used.
-    2. The most suspicious labels, as many as the first guess of the noise rate says, are left out, and the layers are
-       fitted again.
+    2. The most suspicious labels, as many as the first guess of the rate says, are left out of a second fit.
     3. The score joins the odds that the label is wrong with the vote of the nearest images. Where vectors are learned,
        they are the nearest in the vectors of the image's fold; near-duplicates are those of another representation.
 

@@ -163,8 +163,7 @@ def pairs(
 
     `second`: None gives the lines of one set, beside empty ones. `where`: attributes of both sets. `varying`: the
     setting, or `rate`, in which the cells of a line differ. `each`: attributes that are equal in a pair, or of which
-    `first` lists several values. Raises LocatedError: an unknown attribute, a value that no cell has, no pair, or cells
-    on both sides.
+    `first` lists several values. Raises LocatedError: an unknown attribute, no cell, no pair, or shared cells.
     """
     where, first = _named(where or {}), _named(first)
     second, varying = None if second is None else _named(second), varying and setting(varying)

@@ -187,8 +187,7 @@ def evaluate(
     labels : integers (n,), or several levels of them by name, `{"fine": ..., "coarse": ...}`.
     metrics : names as in `metric_names()`, such as `recall@1`, `map@r` and `nmi`.
     normalize : L2-normalise first; k-means is then spherical. Use the setting of the training.
-    queries, gallery : bool (n,), the rows that are queries and those that are searched; None: all. A query never finds
-        itself.
+    queries, gallery : bool (n,), the rows that ask and those that are searched; None: all. No query finds itself.
     cameras : integers (n,). Gallery rows of the query's class and camera are ignored (Market-1501, CUHK03). A negative
         number is an unknown camera, different from all others.
     backend : of the search and of k-means: `auto`, `faiss` or `torch`.

@@ -13,7 +13,7 @@ from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, checked_labels, pair_masks, positions, zero
 from dml.losses._geometry import Geometry, PullBack, attach, through
 from dml.losses._pairs import HalfSquare, PairLoss
-from dml.settings import check_above, check_choice, check_within
+from dml.settings import check_above, check_choice, check_number, check_within
 from dml.types import Choice, LogUniform, Space, Uniform
 
 FAR = 1e30  # excludes an entry from a maximum or minimum
@@ -69,6 +69,7 @@ class MultiSimilarity(PairLoss):
         super().__init__(normalize, memory, "counted" if synthesis == "none" else "removed")
         check_above("alpha", alpha, 0)
         check_above("beta", beta, 0)
+        check_number("base", base)
         between_pairs.check(synthesis, points, normalize, memory)
         self.alpha, self.beta, self.base = alpha, beta, base
         self.synthesis, self.points = synthesis, points
@@ -285,6 +286,7 @@ class LiftedStructure(PairLoss):
 
     def __init__(self, margin: float = 1.0, normalize: bool = True):
         super().__init__(normalize)
+        check_number("margin", margin)
         self.margin = margin
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

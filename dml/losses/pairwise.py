@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, pair_weights
 from dml.losses._geometry import Geometry, dot
 from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, pair_mean
-from dml.settings import check_above, check_choice, check_count
+from dml.settings import check_above, check_at_least, check_choice, check_count, check_number
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
@@ -46,6 +46,7 @@ class Contrastive(PairLoss):
         memory: Mapping[str, Any] | None = None,
     ):
         super().__init__(normalize, memory)
+        check_at_least("margin", margin, 0)
         check_choice("form", form, ("hadsell", "squared"))
         check_choice("reduction", reduction, REDUCTIONS)
         self.margin, self.form, self.reduction = margin, form, reduction
@@ -81,8 +82,7 @@ class Margin(PairLoss):
     a group of their own. The paper's regulariser nu * beta is left out (nu = 0 in its experiments).
 
     Search space: the margin around Wu et al.'s 0.2; beta from below their 1.2 to the 1.4 of Le and Odobez; beta's rate
-    around the 5e-4 of Revisiting DML (Roth et al. 2020, parameters.py), a factor of 200 up, since trials here have few
-    steps.
+    around the 5e-4 of Revisiting DML (Roth et al. 2020, parameters.py), a factor of 200 up: trials here have few steps.
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ class Margin(PairLoss):
         memory: Mapping[str, Any] | None = None,
     ):
         super().__init__(normalize, memory)
+        check_at_least("margin", margin, 0)
+        check_number("beta", beta)
         check_choice("beta_per", beta_per, ("class", "all", "none"))
         check_choice("reduction", reduction, REDUCTIONS)
         if beta_per == "class" and (num_classes is None or num_classes < 1):
@@ -155,8 +157,7 @@ class BinomialDeviance(PairLoss):
 
     If a batch has no positive (negative) pairs, only the other mean remains.
 
-    Search space: around Ustinova and Lempitsky's alpha 2, beta 0.5 and C 25, down to C = 1, equal costs. No published
-    search.
+    Search space: around Ustinova and Lempitsky's alpha 2, beta 0.5 and C 25, down to C = 1, equal costs: ours.
 
     Parameters
     ----------
@@ -184,6 +185,7 @@ class BinomialDeviance(PairLoss):
         super().__init__(normalize, memory)
         check_above("alpha", alpha, 0)
         check_above("negative_cost", negative_cost, 0)
+        check_number("beta", beta)
         self.alpha, self.beta, self.negative_cost = alpha, beta, negative_cost
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

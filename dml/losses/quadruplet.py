@@ -31,8 +31,7 @@ from dml.types import Space, Uniform
 class Quadruplet(PairLoss):
     """A positive pair closer than a negative pair of its own anchor, and closer than any pair of two other classes.
 
-    `margin`, `margin2`: >= 0, of the first and the second term, in squared distance. `normalize`: L2-normalise the
-    embeddings.
+    `margin`, `margin2`: >= 0, of the first and the second term, in squared distance. `normalize`: to unit length.
     """
 
     version: ClassVar[int] = 1

@@ -24,7 +24,7 @@ from dml import discovery
 from dml.losses import build_for
 from dml.losses._forms import Form, checked_labels, unless_finite
 from dml.protocols import PerTupleLoss
-from dml.settings import Shown
+from dml.settings import Shown, check_above, check_within
 from dml.types import Space, Uniform
 
 
@@ -54,8 +54,8 @@ class Trimmed(Shown, nn.Module):
         normalize: bool = True,
     ):
         super().__init__()
-        if not 0 < keep <= 1:
-            raise ValueError(f"keep: expected a share in (0, 1]; got {keep!r}")
+        check_above("keep", keep, 0)
+        check_within("keep", keep, 0, 1)
         name, settings = _name_and_settings(loss)
         inner = build_for(name, settings, num_classes=num_classes, embedding_size=embedding_size, normalize=normalize)
         if not isinstance(inner, PerTupleLoss):

@@ -43,8 +43,7 @@ class MinerBatch:
 
     Normalised embeddings are compared in float32; others in float64 and centred first, because in float32 a large norm
     or a common offset would hide small distances. Of embeddings (N, D), labels int64 (N,), and those `kept`, bool (N,);
-    the others have no mates and no negatives. In a class larger than `width` + 1 an anchor sees its first `width`
-    mates.
+    the others have no mates and no negatives. In larger classes than `width` + 1 an anchor sees its first `width` ones.
 
     Attributes
     ----------

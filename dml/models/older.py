@@ -71,8 +71,7 @@ class InceptionBn(Untrained, nn.Module):
       The filters are taken as printed, so block 4e gives 1056 channels, not 1024.
 
     At 224 and 227 pixels its shapes are those of that network. Where a map has an odd side, the max-pooling of a block
-    with stride 2 sees one row and one column more, beyond the border, so that its result has the size of the
-    convolutions'.
+    with stride 2 sees a row and a column more, beyond the border: its result is as large as the convolutions'.
 
     images (N, C, H, W) -> (N, 1024). `channels`: C. `image_size`: checked only: at least 7 pixels. The mean over space
     accepts any other size. `frozen_batch_norm`: keep batch-norm statistics and affine parameters as they are at the

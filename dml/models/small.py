@@ -109,8 +109,7 @@ class EpsMnist(Untrained, nn.Module):
 
     Two 3x3 convolutions (32 and 64 channels), each followed by ReLU and then batch norm, a 2x2 max-pool, and a dense
     layer of 128 with ReLU. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper names
-    no activation between the two dense layers. ReLU is used here, since without one they would be a single linear
-    map.
+    no activation between the two dense layers. Here there is ReLU: without one they are a single linear map.
 
     images (N, C, S, S) -> (N, 128). `channels`, `image_size`: C and S of the images; S is at least 6 pixels.
     """

@@ -24,8 +24,7 @@ class Asymmetric(Rated):
     Without pairs, each class is confused with the next one in sorted order, and the last with the first. The number of
     flips is the expected one, rounded; that of each class is rounded up or down at random, without bias however small
     the classes are. `rate`: 0 <= rate < 1. `pairs`: [from, to] class labels each. Pairs of classes that the labels do
-    not contain have no effect; the tune phase, for example, sees half of the classes. Raises ValueError: malformed
-    pairs.
+    not contain have no effect; the tune phase sees half of the classes. Raises ValueError: malformed pairs.
     """
 
     version: ClassVar[int] = 1

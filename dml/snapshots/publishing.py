@@ -1,7 +1,6 @@
 """Publishing a finished study: its trials as Parquet, rounded, with the study as it ran, and without names of machines.
 
-Keys are cut to 20 of their 64 digits. Curves contain the objective only, and at most 20 points unless a search may
-compare them.
+Keys are cut to 20 of their 64 digits. Curves have the objective only, 20 points at most unless a search compares them.
 """
 
 from __future__ import annotations

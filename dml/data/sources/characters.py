@@ -32,8 +32,7 @@ class Mnist(FetchedSource):
     """MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
 
     Coarse is even/odd. The split is the EPS paper's (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part
-    train, digits 0-5 of the test part are `seen`, digits 6-9 of the test part are `test`, digits 6-9 of the training
-    part unused.
+    train, digits 0-5 of the test part are `seen`, its digits 6-9 `test`; digits 6-9 of the training part are unused.
 
     URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5
     sums 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),

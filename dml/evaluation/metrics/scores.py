@@ -192,8 +192,7 @@ class NmiPlus:
     """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
     `over_clustering` is 10 for Cars and CUB, 30 for Omniglot's languages. Several modes of a class are not penalised.
-    `over_clustering`: clusters for each class, at least 1. `average`: `arithmetic` or `geometric`, the mean of the two
-    entropies.
+    `over_clustering`: clusters for each class, at least 1. `average`: of the entropies, `arithmetic` or `geometric`.
     """
 
     version: ClassVar[int] = 1
