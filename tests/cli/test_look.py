@@ -220,8 +220,8 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
 
 
 def test_features_that_are_not_the_first_are_named():
-    seen, of_pixels = SimpleNamespace(features={"frozen": 0, "pixels": 1}), Candidate("pixels", "none", "one")
-    assert best_words(Free(of_pixels, None, {}), seen) == "the pixels as they are"
+    best = Free(Candidate("pixels", "none", "one"), None, {})
+    assert best_words(best, SimpleNamespace(features={"frozen": 0, "pixels": 1})) == "the pixels as they are"
 
 
 def test_stages_take_features_that_are_kept(tmp_path, pictures):

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dml.report import verdicts as verdicts_module
 from dml.report.analysis.intervals import seed_interval
 from dml.report.claims import NO_SEED, break_points, slope
+from dml.report.verdicts import _above
 from dml.statistics import Term
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
@@ -25,9 +25,8 @@ def test_the_effect_is_paired_over_seeds(verdicts, claim):
 
 
 def test_equal_seeds_are_no_proof_beside_a_search_without_spread():
-    ones, still = np.ones(2), [Term(0.0, 5.0)]
-    assert verdicts_module._above([Term(0.0, 1.0)], still, ones, 0.0) == 0.25
-    assert seed_interval(pd.Series(ones), [], still).p == 0.5
+    assert _above([Term(0.0, 1.0)], [Term(0.0, 5.0)], np.ones(2), 0.0) == 0.25
+    assert seed_interval(pd.Series([1.0, 1.0]), [], [Term(0.0, 5.0)]).p == 0.5
 
 
 def test_only_seeds_that_all_cells_finished_count(verdicts, claim):
