@@ -114,7 +114,7 @@ def search(
 ) -> None:
     """Find the nearest images of each query in a folder, and write them as one page with thumbnails.
 
-    Without MODEL, images are compared as dml look finds best: by the features of a pretrained network, whitened if that
+    Without MODEL, all labels choose how images are compared: by the features of a pretrained network, whitened if that
     is better. FOLDER may also be a table of images, or a file of vectors: a QUERY is then the number or text of a row,
     or a file of other vectors. MODEL is a trained model's folder, study or URI. The page needs no other file.
 
