@@ -93,8 +93,10 @@ def look(
     useful = audit is not None, judged is not None
     commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag, *useful)
     text, found = sentence(seen, judged, best, audit), page.searches(seen.features, seen.codes, best, suspected)
-    of_place, said = (seen.place, seen.names, seen.labels), [counts(seen) + ".", *notes]
-    shown = page.Seen(*of_place, text, said, audit, vectors, found, seen.left_out, commands, words)
+    said = [counts(seen) + ".", *notes]
+    shown = page.Seen(
+        seen.place, seen.names, seen.labels, text, said, audit, vectors, found, seen.left_out, commands, words
+    )
     page.write(out, shown, None if seen.paths is None else seen.pictures)
     say(f"looked for {time.monotonic() - began:.0f} s\n")
     print("\n".join([text, *notes, "", f"The page: {out.resolve().as_uri()}", "Next:"]))
