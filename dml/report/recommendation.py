@@ -17,7 +17,7 @@ from dml.config.for_use import dataset_for_use, explained, levels_for_use
 from dml.counting import counted
 from dml.losses import closed_form_of
 from dml.report.analysis import selection
-from dml.report.analysis.flags import RISING, doubts
+from dml.report.analysis.flags import RISING, doubts, ends_late
 from dml.report.analysis.intervals import score_sources, summary_at
 from dml.report.analysis.paired import compared
 from dml.report.analysis.selection import Labels, best_of, validations
@@ -195,6 +195,8 @@ def _notes(results: Results, labels: Labels, methods: list[Rival], lacking: int)
     if rising:
         who = rising[0] if len(rising) == 1 else f"{len(rising)} of {counted(len(methods), 'method')}"
         notes.append(say("rising", methods=who))
+    elif methods and ends_late(results, methods[0].cell):
+        notes.append(say("late", method=methods[0].method))
     return notes
 
 

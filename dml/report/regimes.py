@@ -16,7 +16,7 @@ import yaml
 from dml import losses
 from dml.config.for_use import caveats
 from dml.counting import counted
-from dml.report.analysis.flags import RISING, doubts
+from dml.report.analysis.flags import LATE, RISING, doubts, ends_late
 from dml.report.analysis.untrained import PIXELS, ROUNDED, SAME, VECTORS, Baseline, Gain, gain_of_best
 from dml.report.labels import Texts, is_topline, joined, readable
 from dml.report.methods import Method, after_comma, mark
@@ -119,7 +119,8 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     elif gain_verdict(gain.gain) == WORSE:
         do = cheap
     told = caveats(results.study, results.cells[best])
-    others = [RISING] * (RISING in doubts(results, best)) + list(told)
+    more = RISING if RISING in doubts(results, best) else LATE if ends_late(results, best) else ""
+    others = [more] * bool(more) + list(told)
     ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
     ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
     scores = [(one.untrained.score, one.untrained.score + one.gain.mean) for one in (gain, ordered) if one is not None]

@@ -78,6 +78,7 @@ def continued(curve: Curve, whole: Curve) -> Curve:
 
 
 RISING, BELOW = "still rising", "below the baseline"
+LATE = "best at the end"
 SCORE = "recall@1"
 SIDES = ("train", "seen", "test")  # the images that judge what was learned, best first
 NOT_KNOWN = "whether scores still rise is not known"
@@ -121,13 +122,29 @@ def marks(results: Results, *names: str) -> str:
     return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(remarks))))
 
 
+def ends_late(results: Results, name: str) -> bool:
+    """Whether in half of the class splits or more the chosen tuning trial was best in the last fifth of falling rates.
+
+    Such rates flatten every curve as they end, so it cannot show that more steps gain more.
+    """
+    cell = results.cells[name]
+    curves = _chosen(results, cell).values() if results.study.training_of(cell).schedule != "constant" else ()
+    late = [max(curve, key=lambda point: point[1])[0] > (1 - FIFTH) * curve[-1][0] for curve in curves if curve]
+    return bool(late) and 2 * sum(late) >= len(late)
+
+
+def _chosen(results: Results, cell: Cell) -> dict[int, Curve]:
+    """By class split, the curve on validation classes of the tuning trial that was chosen."""
+    of_splits = results.tuned_of(cell.name).groupby("split")
+    best = {split: tried.sort_values("objective", na_position="first", kind="stable") for split, tried in of_splits}
+    key = results.objective(cell.dataset, VALIDATION)
+    return {split: _curve(tried.iloc[-1]["curve"], key) for split, tried in best.items()}
+
+
 def _still_rises(results: Results, cell: Cell) -> bool | None:
     """Whether the mean curve of a cell's confirmed trials still rises, or that of the tuning trials behind them."""
     objective = results.objective(cell.dataset)
-    whole = {}  # by class split, the curve on validation classes of the tuning trial that was chosen
-    for split, tried in results.tuned_of(cell.name).groupby("split"):
-        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
-        whole[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
+    whole = _chosen(results, cell)
     confirmed = []
     for row in results.confirmed_of(cell.name).itertuples():
         curve = _curve(row.curve, objective)
