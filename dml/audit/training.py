@@ -31,7 +31,7 @@ from dml.sweep.execution.trial_run import training
 from dml.sweep.plan import keys, specs
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
-from dml.training.process import TrainingError, keep_freed_memory
+from dml.training.process import TrainingError, keep_freed_memory, on_threads
 from dml.training.resuming import FOLDER as CHECKPOINTS
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
@@ -56,18 +56,13 @@ class FoldTraining:
         """Train to the end and embed, from the checkpoint if there is one."""
         sys.path += [path for path in self.path if path not in sys.path]
         keep_freed_memory()
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
-        try:
-            with files.locked(self.folder / "lock"):
-                if not self.embeddings.is_file():
-                    trainer = training(self.spec, self.folder / "data", self.folder, self.spec.training.device)
-                    with closing(trainer):
-                        while not trainer.finished:
-                            trainer.advance()
-                    self._embed()
-        finally:
-            torch.set_num_threads(before)
+        with on_threads(self.threads), files.locked(self.folder / "lock"):
+            if not self.embeddings.is_file():
+                trainer = training(self.spec, self.folder / "data", self.folder, self.spec.training.device)
+                with closing(trainer):
+                    while not trainer.finished:
+                        trainer.advance()
+                self._embed()
 
     def _embed(self) -> None:
         """Save the embeddings of all labelled images, and delete the network."""

@@ -55,7 +55,6 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     from dml.config.for_use import budget_text, explained, one_search
     from dml.sweep.cost import AROUND, duration_text
     from dml.sweep.execution import cluster
-    from dml.sweep.execution.cluster import check_machine
 
     estimates, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it
@@ -72,7 +71,7 @@ def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
             has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not has_snapshot:
-                    check_machine(study.resources, study.training.workers)
+                    cluster.check_machine(study.resources, study.training.workers)
                     if runs:
                         cluster.check()
             except (ValueError, ConnectionError) as error:

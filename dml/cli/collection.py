@@ -48,6 +48,7 @@ from dml.training import free
 from dml.training.frozen.extraction import extract, on_cores
 from dml.training.frozen.opening import FOLDER, is_complete, open_features
 from dml.training.frozen.recipe import features_id, of_each_view, recipe
+from dml.training.process import on_threads
 from dml.types import TrainingSpec, Views
 
 NAMES = {PRETRAINED: "EfficientNet-Lite0", "pixels": "the pixels", "vectors": "your vectors"}
@@ -301,15 +302,12 @@ def _seconds_each(backbone: str) -> float:
     """Seconds of one core for the features of one view of an image."""
     side = models.pixels_of([(backbone, {})]).side
     network = models.build(backbone, embedding_size=1, image_size=side).backbone
-    images, threads = torch.rand(TIMED, 3, side, side), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    images = torch.rand(TIMED, 3, side, side)
+    with on_threads(1):
         evaluation.embed(network, [images], TIMED)
         began = time.perf_counter()
         evaluation.embed(network, [images], TIMED)
         return (time.perf_counter() - began) / TIMED
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _features(name: str, paths: Sequence[Path], how: How, views: Views) -> np.ndarray:

@@ -122,17 +122,8 @@ def search(
     """
     import numpy as np
 
+    from dml.cli import models
     from dml.cli.look import best_words, columns
-    from dml.cli.models import (
-        Embedded,
-        describe,
-        embed_files,
-        embed_rows,
-        find_model,
-        image_files,
-        model_folder_of,
-        takes_vectors,
-    )
     from dml.cli.search_page import TITLE, check_page, nearest, search_page
     from dml.counting import counted
     from dml.files import write_text
@@ -142,7 +133,7 @@ def search(
     if len(places) < 2:
         raise typer.BadParameter("expected a folder and images to search with", param_hint=hint)
     first, pictures = Path(places[0]), True
-    with_model = not first.exists() or model_folder_of(first) or (len(places) > 2 and isdir(places[1]))
+    with_model = not first.exists() or models.model_folder_of(first) or (len(places) > 2 and isdir(places[1]))
     missing = [place for place in places[1:] if not exists(place)]
     of_rows = with_model and len(places) > 2 and isfile(places[1])  # of which a query may be one
     if missing and not of_rows and (with_model or first.is_dir()):
@@ -156,27 +147,31 @@ def search(
         best, pictures = seen.free(), seen.paths is not None
         words = best_words(best, seen)
         model = words if best.chosen.features != next(iter(seen.features)) else f"{seen.network}, {words}"
-        gallery = Embedded(seen.names if seen.paths is None else seen.paths, best.embed(seen.features))
-        searched = Embedded(queried, best.embed(features))
+        gallery = models.Embedded(seen.names if seen.paths is None else seen.paths, best.embed(seen.features))
+        searched = models.Embedded(queried, best.embed(features))
     else:
         if len(places) < 3:
             raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
         if root is not None or mirror is not None:
             raise typer.BadParameter("--root and --mirror are about a search without a model, which has its own")
         model, folder = places[0], Path(places[1])
-        trained = find_model(model, dataset, noise)
-        typer.echo(describe(trained), err=True)
-        if (pictures := not takes_vectors(trained)) and (labels is not None or column):
+        trained = models.find_model(model, dataset, noise)
+        typer.echo(models.describe(trained), err=True)
+        if (pictures := not models.takes_vectors(trained)) and (labels is not None or column):
             raise typer.BadParameter("--labels and --column are about vectors, and this model takes images")
         if pictures:
-            queries = image_files(map(Path, places[2:]))
-            gallery, searched = embed_files(trained, image_files([folder]), skip_corrupt), embed_files(trained, queries)
+            queries = models.image_files(map(Path, places[2:]))
+            gallery = models.embed_files(trained, models.image_files([folder]), skip_corrupt)
+            searched = models.embed_files(trained, queries)
         else:
-            texts, called = places[2:], columns(column)
-            gallery = embed_rows(trained, folder, called, labels)
-            each = [embed_rows(trained, Path(text), called) if exists(text) else gallery.row(text) for text in texts]
+            called = columns(column)
+            gallery = models.embed_rows(trained, folder, called, labels)
+            each = [
+                models.embed_rows(trained, Path(text), called) if exists(text) else gallery.row(text)
+                for text in places[2:]
+            ]
             names = [name for rows in each for name in rows.paths]
-            searched = Embedded(names, np.concatenate([rows.vectors for rows in each]))
+            searched = models.Embedded(names, np.concatenate([rows.vectors for rows in each]))
         model = f"the model {model}"
     matches = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), matches, pictures))

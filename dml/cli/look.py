@@ -154,12 +154,10 @@ def without_training(seen: Collection, suspected: np.ndarray) -> tuple[Look | No
     from dml.training import free
 
     if not seen.labelled:
-        how = (
-            seen.left_out
-            if seen.paths is None and seen.left_out
-            else ["A folder for each class, or a table, gives them"]
-        )
-        return None, seen.free(), ["Without labels nothing is scored.", f"{how[0]}."]
+        how = "A folder for each class, or a table, gives them"
+        if seen.paths is None and seen.left_out:
+            how = seen.left_out[0]
+        return None, seen.free(), ["Without labels nothing is scored.", f"{how}."]
     try:
         look_scores = free.look(seen.features, seen.codes, suspects=suspected)
     except ValueError as error:

@@ -165,7 +165,9 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
     def read(path: Path) -> np.ndarray | str:
         try:
             image = decode(path, channels)
-            return resize(image, how) if how else _resized(image, height, width)
+            if not how:  # a model of images of one size, which need not be squares
+                image = image.resize((width, height), Image.Resampling.BILINEAR)
+            return resize(image, how or None)
         except CorruptImage as error:
             return f"{path}: {error}"
 
@@ -226,9 +228,3 @@ def embed_vectors(model: Path, places: Sequence[Path], columns: Mapping[str, str
     check_finite(path, vectors)
     starts = range(0, len(vectors), ROWS)
     return np.concatenate([embedder(np.asarray(vectors[i : i + ROWS], dtype=np.float32)) for i in starts])
-
-
-def _resized(image: Image.Image, height: int, width: int) -> np.ndarray:
-    """uint8 (height, width, C), resized as packing does."""
-    pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR))
-    return pixels[:, :, None] if pixels.ndim == 2 else pixels

@@ -114,8 +114,7 @@ def new(
         shutil.rmtree(left)
         typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 
-    places = project.data(name), project.store, project.results
-    settings, expected = in_time(name, options, surveyed, settings, facts, places)
+    settings, expected = in_time(name, options, surveyed, settings, facts, (left, project.store, project.results))
     lines = expected.lines()
     write_text(project.file(name), study_text(name, options, surveyed, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}"]))

@@ -144,18 +144,15 @@ def _resize(survey: Survey, recipe: str) -> int | str | None:
 
 def study_text(name: str, options: Mapping[str, Any], survey: Survey, settings: Proposal, facts: Sequence[str]) -> str:
     """The study's file."""
-    return (
-        environment()
-        .get_template("study.yaml")
-        .render(
-            name=name,
-            source="imagefolder" if survey.vectors is None else "features",
-            options=options,
-            corrupt=len(survey.corrupt),
-            given=min(max(round(survey.given_rate, 3), 0.001), 0.999) if survey.given_rate else 0.0,
-            unverified="verified" in survey.index,
-            settings=settings,
-            facts=facts,
-            partial={"backbone": PRETRAINED, "train_from": BLOCK},
-        )
+    template = environment().get_template("study.yaml")
+    return template.render(
+        name=name,
+        source="imagefolder" if survey.vectors is None else "features",
+        options=options,
+        corrupt=len(survey.corrupt),
+        given=min(max(round(survey.given_rate, 3), 0.001), 0.999) if survey.given_rate else 0.0,
+        unverified="verified" in survey.index,
+        settings=settings,
+        facts=facts,
+        partial={"backbone": PRETRAINED, "train_from": BLOCK},
     )

@@ -83,8 +83,7 @@ def recommendation(project: Project, study: str, *options: Any) -> dict[str, Any
         content = {**best.content(), "rate_source": source, "commands": commands}
         return {"text": recommendation_text(best, source, commands), "content": content}
 
-    recommended: dict[str, Any] = _remembered(project, study, "recommend", options, make)
-    return recommended
+    return _remembered(project, study, "recommend", options, make)
 
 
 def outcome(project: Project, study: str) -> dict[str, str] | None:
@@ -96,8 +95,7 @@ def outcome(project: Project, study: str) -> dict[str, str] | None:
         found = outcome_of(load_results(project, study))
         return None if found is None else {"text": found.text, "command": found.command}
 
-    told: dict[str, str] | None = _remembered(project, study, "outcome", (), make)
-    return told
+    return _remembered(project, study, "outcome", (), make)
 
 
 def _remembered(project: Project, study: str, name: str, options: tuple[Any, ...], make: Callable[[], Any]) -> Any:

@@ -19,7 +19,6 @@ from dml.discovery import suggestion
 from dml.types import Cell, NoiseLevel, noise_model, observed_levels
 
 AS_GIVEN = "labels as given"
-BY_OPTION = "choose one with --{what}"
 
 
 def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
@@ -31,9 +30,7 @@ def as_given(levels: Iterable[NoiseLevel]) -> list[NoiseLevel]:
     return given or clean or (files if len(files) == 1 else [])
 
 
-def levels_for_use(
-    levels: Iterable[NoiseLevel], requested: str | None, study: str, how: str = BY_OPTION
-) -> list[NoiseLevel]:
+def levels_for_use(levels: Iterable[NoiseLevel], requested: str | None, study: str) -> list[NoiseLevel]:
     """The noise levels that models or settings for use are of: those with labels as given, or what is asked for."""
     choices = list(dict.fromkeys(levels))
     matching = [level for level in choices if requested in (None, level.noise, str(level))]
@@ -50,16 +47,16 @@ def levels_for_use(
         why = "has labels of several files, and none as given"
     else:
         why = "trained only on labels that were made wrong on purpose, and not on labels as given"
-    raise ValueError(f"study {study!r} {why}: {how.format(what='noise')}: {names}")
+    raise ValueError(f"study {study!r} {why}: choose one with --noise: {names}")
 
 
-def dataset_for_use(datasets: Iterable[str], requested: str | None, study: str, how: str = BY_OPTION) -> str:
+def dataset_for_use(datasets: Iterable[str], requested: str | None, study: str) -> str:
     """The dataset that is asked for; None: the only one."""
     choices = list(dict.fromkeys(datasets))
     if requested is None and len(choices) == 1:
         return choices[0]
     if requested is None:
-        raise ValueError(f"dataset: study {study!r} has several: {how.format(what='dataset')}: {', '.join(choices)}")
+        raise ValueError(f"dataset: study {study!r} has several: choose one with --dataset: {', '.join(choices)}")
     if requested not in choices:
         raise ValueError(f"dataset: study {study!r} has no results of {requested!r}{suggestion(requested, choices)}")
     return requested

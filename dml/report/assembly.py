@@ -165,6 +165,5 @@ def figure_arrays(
         interval_sources(loaded, key)  # asks for each class's scores
     for name, section in sections_of(loaded).items():
         if name not in STUDY:  # others take no arrays
-            for _ in section.content(loaded):
-                pass
+            list(section.content(loaded))
     return loaded.figures.computed

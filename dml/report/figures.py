@@ -180,9 +180,7 @@ def short_label(results: Results, method: Method) -> str:
         "negatives": negatives_label(method),
     }
     several = [axis for axis in texts if len({getattr(m, axis) for m in results.methods.values()}) > 1]
-    parts = [texts[axis] for axis in several if texts[axis]]
-    parts += [method.variant] if method.variant else []
-    return ", ".join(parts) or method.label
+    return ", ".join(filter(None, (*(texts[axis] for axis in several), method.variant))) or method.label
 
 
 say = Texts(__file__)

@@ -156,8 +156,7 @@ def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[flo
 
 def _finite(values: Mapping[str, Any]) -> dict[str, float]:
     """The numbers among some values."""
-    numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
-    return {key: float(value) for key, value in numbers.items() if math.isfinite(value)}
+    return {key: float(n) for key, n in values.items() if isinstance(n, int | float) and math.isfinite(n)}
 
 
 ALIAS = "champion"

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,10 @@ from dml.data import augment as augmentations
 from dml.data import sources, splits
 from dml.data.packing import Packed, of_vectors
 from dml.files import locked, read_json, replacing, sha256, write_json
-from dml.sweep.execution.trial_run import training
+from dml.sweep.execution.trial_run import now, training
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
-from dml.sweep.plan.specs import with_rate
 from dml.sweep.progress.results import git_commit, versions
 from dml.sweep.store.init_from import InitFromFinder
 from dml.training.data import describe, open_packed_of
@@ -126,7 +124,7 @@ def write_card(
     card = {
         "study": winner.study.name,
         "key": key,
-        "made": earlier.get("made", datetime.now(UTC).isoformat(timespec="seconds")),
+        "made": earlier.get("made", now()),
         "weights_sha256": sha256(folder / WEIGHTS),
         "network": described["network"],
         "preprocessing": preprocessing(described),
@@ -244,7 +242,7 @@ def train_champion(
             folders = [extract(packed, training, store / "features", report=report) for training in needed]
             named = {folder.name: {"folder": _from(place / "data", folder)} for folder in folders}
             write_json(place / "data" / "features.json", {dataset: named})
-        spec = with_rate(spec, Rates(place / "data", store, report))
+        spec = specs.with_rate(spec, Rates(place / "data", store, report))
         key = keys.key(spec)
         folder = place / key[:KEY_DIGITS]
         earlier = read_json(folder / "model" / CARD)

@@ -10,8 +10,7 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +41,7 @@ from dml.training.data import TrialData, describe
 from dml.training.frozen.opening import find_features
 from dml.training.frozen.recipe import describe_head, image_shape, stored_shape
 from dml.training.optimizers import build_optimizer
+from dml.training.process import on_threads
 from dml.types import TUNING_SEED, Cell, InitFromSpec, TrainingSpec, TrialSpec
 
 LONG = 3600.0  # seconds above which a study is called long
@@ -277,7 +277,7 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])
     classes = max(2, batch.classes)
     one: tuple[int, ...] = shape[1:]
-    with _threads(threads), torch.random.fork_rng(devices=[]):
+    with on_threads(max(1, threads)), torch.random.fork_rng(devices=[]):
         network = describe_model(spec, _data(manifest))["network"]
         model: Any = models.build(**{**network, **models.find(training.backbone).without_weights(network)})
         images = torch.randint(0, 256, shape, dtype=torch.uint8)
@@ -331,13 +331,3 @@ def _typical_seconds(work: Callable[[], Any], seconds: float, device: torch.devi
             torch.cuda.synchronize(device)
         times.append(clock() - started)
     return median(times[1:] or times)  # the first also allocates memory; other processes delay some of the others
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(max(1, number))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -40,6 +40,7 @@ from dml.sweep.progress.results import LiveTable, git_commit, summarize, trials_
 from dml.sweep.retention import MODEL, best_model, delete_dropped, has_model
 from dml.sweep.store.init_from import InitFromFinder, needed_keys, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
+from dml.training import data
 
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
 NAMED = 3  # cells that a message names
@@ -142,10 +143,7 @@ def run_study(
     git_commit()  # of the code that runs, if there is another before the end
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
-    if describe is None:
-        from dml.training.data import describe as describe_data
-
-        describe = partial(describe_data, data_root)
+    describe = describe or partial(data.describe, data_root)
     with only_sweep(store, study.name):
         trials = TrialStore(store, study.resources.storage, snapshot_outcomes)
         if trials.remote is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +26,19 @@ def keep_freed_memory() -> bool:
 
 
 Value = TypeVar("Value")
+
+
+@contextmanager
+def on_threads(number: int) -> Iterator[None]:
+    """Let torch compute on so many threads in a block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def rank_and_size() -> tuple[int, int]:

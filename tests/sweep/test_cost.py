@@ -35,9 +35,9 @@ def test_a_time_has_two_digits(seconds, text):
 
 def test_seconds_that_other_processes_take_do_not_count(monkeypatch):
     monkeypatch.setattr(costs, "ENOUGH", 3)
-    with costs._threads(1):
+    with costs.on_threads(1):
         assert costs._typical_seconds(lambda: time.sleep(0.05), 1.0, torch.device("cpu")) < 0.02
-    with costs._threads(2):  # whose seconds would add up
+    with costs.on_threads(2):  # whose seconds would add up
         assert costs._typical_seconds(lambda: time.sleep(0.05), 0.1, torch.device("cpu")) >= 0.05
 
 

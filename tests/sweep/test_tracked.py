@@ -12,7 +12,7 @@ from simulated import simulate
 from dml.config.loading import ATTRIBUTE, record
 from dml.report.loading import load
 from dml.report.runs import picture
-from dml.sweep.progress.results import LiveTable, live_folder, trials_frame
+from dml.sweep.progress.results import LiveTable, trials_frame
 from dml.sweep.store.trials import FINISHED
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
 
 def test_the_table_of_a_sweep_that_runs(toy_study, tmp_path, monkeypatch):
     plan = simulate(toy_study(), tmp_path, score, stop=3)
-    folder = live_folder(tmp_path / "store", "toys")
+    folder = tmp_path / "store/sweeps/toys.live"
     live, job = LiveTable(plan), plan.take()
     live.evaluated(job, [[5, {"validation/fine/recall@1": 0.25}]], 4.0)
 

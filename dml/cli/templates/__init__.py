@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, select_autoescape
+
+from dml.report.page import html
 
 
 def environment() -> Environment:
     """Where templates are found; those that end in `.html` escape what they are given."""
-    templates = Environment(
-        loader=PackageLoader("dml.cli"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = html.environment("dml.cli", select_autoescape(["html"]))
     templates.filters["one_line"] = one_line
-    templates.filters["tojson"] = lambda value: one_line(
-        json.dumps(value, ensure_ascii=False)
-    )  # for YAML, not for HTML
+    templates.filters["tojson"] = lambda value: one_line(json.dumps(value, ensure_ascii=False))  # for YAML, not HTML
     return templates
 
 

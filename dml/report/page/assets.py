@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterMathtext
@@ -39,13 +38,11 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
     layout = figure.get_layout_engine()
-    for axes in figure.axes:
-        _with_powers(axes)
+    _with_powers(figure)
     if layout is not None:
         layout.execute(figure)
         figure.set_layout_engine(None)  # otherwise each file would repeat the layout, or ("none") draw twice
-        for axes in figure.axes:
-            _with_powers(axes)  # there may be more ticks
+        _with_powers(figure)  # there may be more ticks
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     svg = NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue())
@@ -56,9 +53,9 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     return 72 * float(width), 72 * float(height)
 
 
-def _with_powers(axes: Axes) -> None:
+def _with_powers(figure: Figure) -> None:
     """Let the ticks of logarithmic axes, which are no names, be formulas: powers."""
-    for axis in (axes.xaxis, axes.yaxis):
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         if isinstance(axis.get_major_formatter(), LogFormatterMathtext):
             for label in axis.get_ticklabels(which="both"):
                 label.set_parse_math(True)

@@ -261,12 +261,12 @@ def _cell(column: Column, row: dict[str, Any], scale: tuple[float, float, int] |
     if scale is not None:
         return _score_cell(column.key, row, *scale)
     value = row[column.key]
-    if _missing(value):
+    if pd.isna(value):
         return TableCell(column.missing, "")
     if column.kind in INTERVALS:
         write = INTERVALS[column.kind]
         ends = (row[f"{column.key} {end}"] for end in ("low", "high"))
-        low, high = (NOTHING if _missing(end) else write(end) for end in ends)
+        low, high = (NOTHING if pd.isna(end) else write(end) for end in ends)
         return TableCell(numbers.interval(write(value), low, high), float(value))
     if column.kind == "share":
         return TableCell(f"{int(value)} of {int(row['others'])}", int(value))
@@ -278,10 +278,10 @@ def _cell(column: Column, row: dict[str, Any], scale: tuple[float, float, int] |
 
 def _score_cell(key: str, row: dict[str, Any], lowest: float, highest: float, usual: int) -> TableCell:
     mean, std, low, high, n = (row[f"{key} {part}"] for part in ("mean", "std", "low", "high", "n"))
-    if _missing(mean):
+    if pd.isna(mean):
         return TableCell(NOTHING, "", "no seed finished")
-    text = percent(mean) if _missing(std) or n < 2 else f"{percent(mean)} ± {percent(std)}"
-    if _missing(low) or n < 2:
+    text = percent(mean) if pd.isna(std) or n < 2 else f"{percent(mean)} ± {percent(std)}"
+    if pd.isna(low) or n < 2:
         return TableCell(text, mean, f"n = {int(n)}")
     strip, cut = None, ""
     if highest > lowest:
@@ -303,7 +303,3 @@ def _scale(frame: pd.DataFrame, key: str) -> tuple[float, float, int]:
     low, high = (means.min(), means.max()) if math.isnan(low) or math.isnan(high) else (low, high)
     margin = 0.04 * span
     return float(max(low, means.min() - span) - margin), float(min(high, means.max() + span) + margin), usual
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value is pd.NA

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,11 +126,10 @@ ASSETS = {"report.css": ("style.css", "print.css"), "report.js": ("table.js", "s
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def environment(package: str) -> Environment:
-    """For the templates of a package: texts are escaped, and an unknown name is an error."""
-    return Environment(
-        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+def environment(package: str, escaped: bool | Callable[[str | None], bool] = True) -> Environment:
+    """For the templates of a package. Texts are escaped, in all or by a template's name; unknown names are errors."""
+    loader, unknown = PackageLoader(package), StrictUndefined
+    return Environment(loader=loader, autoescape=escaped, undefined=unknown, trim_blocks=True, lstrip_blocks=True)
 
 
 class Renderer:

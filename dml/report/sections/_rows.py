@@ -34,13 +34,13 @@ def identity(results: Results, name: str) -> dict[str, Any]:
     }
 
 
-def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
+def identity_columns(results: Results) -> tuple[Column, ...]:
     """The columns that say which cell a row is about, without those that are the same in every cell."""
     rows = [identity(results, name) for name in results.cells]
     several = {key for key in (rows[0] if rows else ()) if len({row[key] for row in rows}) > 1}
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
     columns = [Column(key, label, "name") for key, label in labels.items() if key in several]
-    if rate and "rate" in several:
+    if "rate" in several:
         columns.insert(sum(column.key in ("dataset", "noise") for column in columns), rate_column(results))
     return tuple(columns) or (Column("loss", "Loss", "name"),)
 

@@ -43,22 +43,20 @@ def best_settings(results: Results) -> Table | None:
     for name, cell in results.cells.items():
         tried = results.tuned_of(name)
         tried = tried[tried["split"] == 0]  # each split is tuned by itself, on other validation classes
-        finished = (tried["status"] == "finished").to_numpy(dtype=bool) & tried["objective"].notna().to_numpy()
-        scores = tried["objective"].to_numpy(dtype=float)[finished]
-        if len(scores):  # the first of equally good trials, which are in the order of their numbers
-            source = tried["settings"].iloc[np.flatnonzero(finished)[scores.argmax()]]
-        else:
-            source = next(iter(results.confirmed_of(name)["settings"]), None)
+        finished = tried[(tried["status"] == "finished") & tried["objective"].notna()]
+        scores = 100 * finished["objective"].astype(float)
+        # the first of equally good trials, which are in the order of their numbers
+        best = finished.iloc[scores.argmax()] if len(scores) else None
+        source = next(iter(results.confirmed_of(name)["settings"]), None) if best is None else best["settings"]
         settings = parsed(source) or {}
         spaces = {"loss": cell.loss.search, "training": results.study.training.search}
         parts = {key: key.partition(".") for key in settings if key not in cell.grid_point}
         searched = {key: settings[key] for key, (kind, _, setting) in parts.items() if setting in spaces.get(kind, {})}
         keys += [key for key in searched if key not in keys]
         row: dict[str, Any] = identity(results, name)
-        row["validation"] = 100 * float(scores.max()) if len(scores) else np.nan
-        row["default"] = 100 * float(scores[0]) if len(scores) else np.nan
-        if stops and len(scores):
-            row |= _stop(results, cell, tried["curve"].iloc[np.flatnonzero(finished)[scores.argmax()]])
+        row |= {"validation": scores.max(), "default": next(iter(scores), np.nan)}
+        if stops and best is not None:
+            row |= _stop(results, cell, best["curve"])
         row |= {"trials": len(scores), "tried": len(tried)}
         rows.append(row | searched | {"cell": name})
     if not keys and not len(results.tuned):

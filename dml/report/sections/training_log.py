@@ -51,10 +51,9 @@ def _curves(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
         runs = []
         for text in results.confirmed_of(name)["curve"]:
             points = {step: 100 * s[key] for step, s in parsed(text) or [] if isinstance(s.get(key), int | float)}
-            runs.append(points)
+            runs.append(pd.Series(points, dtype=float))
         if max(map(len, runs), default=0) > 1:
-            series = [pd.Series(points, dtype=float) for points in runs]
-            curves[name] = pd.concat(series, axis=1).sort_index().mean(axis=1)
+            curves[name] = pd.concat(runs, axis=1).sort_index().mean(axis=1)
     return curves
 
 

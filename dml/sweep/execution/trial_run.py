@@ -120,8 +120,7 @@ class TrialRun:
         _freeze_imports()
         make = find_trainer(config.trainer)
         try:
-            folder, device = store.folder(config.key), config.device
-            self._trainer = make(config.spec, Path(config.data_root), folder, device)
+            self._trainer = make(config.spec, Path(config.data_root), store.folder(config.key), config.device)
         except UnusableCheckpoint:
             if self._first:
                 store.push(config.key)  # without the checkpoint, which was moved aside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -133,9 +133,7 @@ def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     return [] if section is None else [section.spec(device=study.resources.device)]
 
 
-def extract_all(
-    study: Study, data_root: Path, store: Path, report: Callable[[str], None] = print
-) -> dict[str, dict[str, Path]]:
+def extract_all(study: Study, data_root: Path, store: Path) -> dict[str, dict[str, Path]]:
     """The folders of the features and activations that a study needs, by dataset and id; computed if they are missing.
 
     Those of its trials on them, and of the network that its section `audit` names.
@@ -146,7 +144,7 @@ def extract_all(
         packed = open_packed_of(data_root, label)
         trainings = [*stored_trainings(study, label), *_of_each_view(study, audited_trainings(study, label))]
         by_id = {features_id(recipe(training, packed.manifest)): training for training in trainings}
-        folders[label] = {name: extract(packed, training, store, run, report) for name, training in by_id.items()}
+        folders[label] = {name: extract(packed, training, store, run) for name, training in by_id.items()}
     return folders
 
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -138,16 +137,11 @@ SECONDS = 15.0  # between two versions
 SHARE = 0.02  # of the driver's time that writing may take
 
 
-def live_folder(store: Path, study: str) -> Path:
-    """The folder of a study's table."""
-    return store / "sweeps" / f"{study}.live"
-
-
 class LiveTable:
     """Writes the table, at most every `SECONDS`."""
 
     def __init__(self, plan: Plan):
-        self._plan, self._folder = plan, live_folder(plan.store.root, plan.study.name)
+        self._plan, self._folder = plan, plan.store.root / "sweeps" / f"{plan.study.name}.live"
         self._running: dict[str, tuple[Job, Outcome]] = {}  # by job id
         self._next = 0.0
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config import InitFromSection, Study, content_of, load_study
-from dml.config.for_use import BY_OPTION, dataset_for_use, levels_for_use
+from dml.config.for_use import dataset_for_use, levels_for_use
 from dml.config.parts import NO_FILTER
 from dml.files import study_files
 from dml.snapshots import snapshots
@@ -24,13 +24,11 @@ from dml.training.model_files import digest, weights_file
 from dml.types import TUNING_SEED, InitFromSpec, NoiseLevel
 
 
-def cells_for_use(
-    trials: pd.DataFrame, study: str, dataset: str | None = None, noise: str | None = None, how: str = BY_OPTION
-) -> pd.DataFrame:
+def cells_for_use(trials: pd.DataFrame, study: str, dataset: str | None, noise: str | None) -> pd.DataFrame:
     """The finished trials of a dataset whose labels are as given, or at another noise level."""
-    rows = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study, how)]
+    rows = trials[trials["dataset"] == dataset_for_use(trials["dataset"], dataset, study)]
     levels = [NoiseLevel(*pair) for pair in zip(rows["noise"], rows["rate"], strict=True)]
-    chosen = levels_for_use(levels, noise, study, how)
+    chosen = levels_for_use(levels, noise, study)
     rows = rows[[level in chosen for level in levels]]
     return rows[rows["status"] == FINISHED]
 

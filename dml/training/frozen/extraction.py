@@ -41,7 +41,7 @@ from dml.training.frozen.recipe import (
     stored_shape,
     view_generator,
 )
-from dml.training.process import keep_freed_memory
+from dml.training.process import keep_freed_memory, on_threads
 from dml.types import TrainingSpec
 
 
@@ -65,12 +65,8 @@ class Extraction:
         keep_freed_memory()
         packed = open_packed(self.images)
         rows = np.arange(shard * self.shard, min((shard + 1) * self.shard, len(packed.images)))
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with on_threads(1):
             each = torch.stack([self._embed(packed, rows, shard, view) for view in range(self.views)], dim=1)
-        finally:
-            torch.set_num_threads(threads)
         array = np.lib.format.open_memmap(self.folder / ARRAY, mode="r")
         with np.errstate(over="ignore"):
             values = each.cpu().numpy().astype(array.dtype)
