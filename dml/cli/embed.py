@@ -124,6 +124,7 @@ def search(
 
     from dml.cli import models
     from dml.cli.look import best_words, columns
+    from dml.cli.project import study_names
     from dml.cli.search_page import TITLE, check_page, nearest, search_page
     from dml.counting import counted
     from dml.files import write_text
@@ -133,7 +134,8 @@ def search(
     if len(places) < 2:
         raise typer.BadParameter("expected a folder and images to search with", param_hint=hint)
     first, pictures = Path(places[0]), True
-    with_model = not first.exists() or models.model_folder_of(first) or (len(places) > 2 and isdir(places[1]))
+    of_study = len(places) > 2 and isdir(places[1]) and places[0] in (study_names() or ())
+    with_model = not first.exists() or models.model_folder_of(first) or of_study
     missing = [place for place in places[1:] if not exists(place)]
     of_rows = with_model and len(places) > 2 and isfile(places[1])  # of which a query may be one
     if missing and not of_rows and (with_model or first.is_dir()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -209,7 +210,7 @@ def next_commands(
     seen: Collection, arguments: str, best: str, flag: str, audited: bool, scored: bool
 ) -> list[tuple[str, str]]:
     """What to do next and how long it takes, with the commands. `flag`: of `dml search` alone."""
-    from dml.cli.project import find_project
+    from dml.cli.project import study_names
     from dml.sweep.cost import duration_text
 
     search = ("Search with an image of your own: seconds.", f"dml search {arguments}{flag} image.jpg")
@@ -217,12 +218,15 @@ def next_commands(
         search = ("Search with a row, by its number or text: seconds.", f"dml search {arguments} 0")
     if not audited:
         return [search]
-    name, init = study_name(seen.place), ""
     try:
-        find_project()
-    except ValueError:
+        seconds = training_seconds(seen, best)
+    except ValueError:  # too few classes to split, or to train on: `dml new` refuses them
+        return [search]
+    name, init, taken = study_name(seen.place), "", study_names()
+    if taken is None:
         init = "dml init my-project && cd my-project\n"
-    minutes, seconds = duration_text(120 + len(seen.names) / 100), training_seconds(seen, best)
+    name = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in (taken or ()))
+    minutes = duration_text(120 + len(seen.names) / 100)
     training = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
     review = f"{init}dml new {name} {arguments}\ndml audit {name}"
     train = (f"Train, to see if it helps (after dml new): {training}.", f"dml run {name}")
@@ -230,7 +234,7 @@ def next_commands(
 
 
 def training_seconds(seen: Collection, best: str) -> float | None:
-    """How long the study takes that `dml new` proposes by the best features; None if that is not known."""
+    """How long the study takes that `dml new` proposes by the best features; None if not known. Raises ValueError."""
     from dml.cli.proposal import PRETRAINED, in_time, propose
     from dml.data import splits
     from dml.data.survey import Survey, survey
@@ -240,13 +244,10 @@ def training_seconds(seen: Collection, best: str) -> float | None:
         return None
     options = {name: value for name, value in seen.source.options.items() if value is not None}
     nowhere = cache() / "none"
-    try:
-        if seen.index is None:
-            surveyed = survey(seen.source, seen.place)
-        else:
-            split = next(iter(splits.by_seed(seen.index, seen.source).values()))
-            surveyed = Survey(seen.index, split, {}, (), seen.views == "one")
-        settings = propose(surveyed, pretrained=best == PRETRAINED)
-        return in_time("look", options, surveyed, settings, [], (nowhere, nowhere, nowhere), 1.0)[1].seconds
-    except ValueError:  # too few classes to split, or to train on
-        return None
+    if seen.index is None:
+        surveyed = survey(seen.source, seen.place)
+    else:
+        split = next(iter(splits.by_seed(seen.index, seen.source).values()))
+        surveyed = Survey(seen.index, split, {}, (), seen.views == "one")
+    settings = propose(surveyed, pretrained=best == PRETRAINED)
+    return in_time("look", options, surveyed, settings, [], (nowhere, nowhere, nowhere), 1.0)[1].seconds

@@ -131,6 +131,14 @@ def _interrupt(pid: int) -> None:
                     process.send_signal(signal.SIGINT)
 
 
+def study_names() -> list[str] | None:
+    """The studies of the project that the working directory is in; None outside of one."""
+    try:
+        return find_project().names()
+    except ValueError:
+        return None
+
+
 def find_project(start: Path | None = None) -> Project:
     """The project that a folder is in; None: the working directory. Modules in its folder can then be imported."""
     here = (start or Path.cwd()).resolve()

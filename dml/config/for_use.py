@@ -43,7 +43,9 @@ def levels_for_use(levels: Iterable[NoiseLevel], requested: str | None, study: s
         return matching
     if usable := as_given(matching):
         return usable
-    if any(not makes_noise(level.noise) for level in choices):
+    if requested is not None:
+        why, names = f"has several levels of {requested!r}", ", ".join(map(str, matching))
+    elif any(not makes_noise(level.noise) for level in choices):
         why = "has labels of several files, and none as given"
     else:
         why = "trained only on labels that were made wrong on purpose, and not on labels as given"

@@ -51,7 +51,7 @@ class Rival:
     low: float | None
     high: float | None
     seeds: int  # or class splits
-    behind: float  # the winner's lead over it, paired over seeds or class splits
+    behind: float | None  # the winner's lead over it, paired over seeds or class splits; None if they share none
     behind_low: float | None
     behind_high: float | None
     p: float | None  # adjusted for the number of methods, and for the choice of the winner if test classes chose it
@@ -169,8 +169,10 @@ def _rivals(results: Results, key: str, cells: Sequence[str]) -> list[Rival]:
         name, behind, p = row["other"], row["difference"], row["p adjusted"]
         score = summary_at(results, name, key, "s")
         verdict = UNKNOWN if math.isnan(p) else AS_GOOD if p >= LEVEL else WORSE if behind > 0 else BETTER
-        numbers = score["s low"], score["s high"], row["low"], row["high"], p
-        low, high, behind_low, behind_high, p = (None if math.isnan(value) else float(value) for value in numbers)
+        numbers = score["s low"], score["s high"], behind, row["low"], row["high"], p
+        low, high, behind, behind_low, behind_high, p = (
+            None if math.isnan(value) else float(value) for value in numbers
+        )
         verdict = BEST if row is winner else verdict
         label, mean, seeds = results.methods[name].label, score["s mean"], score["s n"]
         rivals.append(Rival(label, name, verdict, mean, low, high, seeds, behind, behind_low, behind_high, p))

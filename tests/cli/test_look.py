@@ -136,7 +136,7 @@ def test_vectors_are_read_alike_however_their_labels_come(dml, vectors, tmp_path
     assert "no such text" in done.err
 
 
-def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
+def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path, monkeypatch):
     before = {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
     done = dml("look", pictures)
     assert done.code == 0, done.err
@@ -150,12 +150,14 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path):
     assert ".txt" in left_out
     assert page.count('src="data:image/') > 30
     assert re.search(r"Train.*about [0-9.]+ \w+", done.out)
-    again = dml("look", pictures)
-    assert again.code == 0  # its own page may be replaced
-    found = dml("search", pictures, "query.png", "-k", 3)
+    monkeypatch.setattr("dml.cli.project.study_names", lambda: ["pictures"])
+    assert "dml new pictures-2 " in dml("look", pictures).out  # its own page may be replaced
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "query.png").rename(tmp_path / "queries/query.png")
+    found = dml("search", pictures, "queries", "queries/query.png", "-k", 3)
     assert found.code == 0, found.err
     names = re.findall(r"distance [\d.]+<br>(\w+)/", (tmp_path / "search.html").read_text(encoding="utf-8"))
-    assert names == ["kind4"] * 3
+    assert names == ["kind4"] * 6
     assert before == {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
 
 
@@ -216,7 +218,7 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     page = (tmp_path / "dml-look-v.html").read_text(encoding="utf-8")
     assert page.count('class="query"') == 5
     assert ('id="suspects"' in page) is judged
-    assert [command in done.out for command in ("dml search", "dml audit", "dml run")] == [True, judged, scored]
+    assert [command in done.out for command in ("dml search", "dml audit", "dml run")] == [True, scored, scored]
 
 
 def test_features_that_are_not_the_first_are_named():

@@ -3,7 +3,7 @@
 import pytest
 
 from dml.config import audited_cell
-from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use
+from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use, levels_for_use
 from dml.types import NoiseLevel
 
 STUDY = """
@@ -29,6 +29,12 @@ losses: [triplet, margin]
 def test_labels_as_given(levels, expected):
     known = [NoiseLevel(name, float(rate)) for name, _, rate in (text.rpartition("-") for text in levels.split())]
     assert " ".join(map(str, as_given(known))) == expected
+
+
+def test_of_several_levels_of_a_noise_one_is_asked_for():
+    levels = [NoiseLevel("uniform", 0.0), NoiseLevel("similarity", 0.2), NoiseLevel("similarity", 0.4)]
+    with pytest.raises(ValueError, match="'similarity': choose one with --noise: similarity-0.2, similarity-0.4$"):
+        levels_for_use(levels, "similarity", "mine")
 
 
 def test_scores_compare_within_a_dataset_and_a_level(study):

@@ -76,7 +76,7 @@ def test_the_gains_of_the_first_table(row, score, column):
     if score == R1 and row["study"].startswith("regime"):  # their rates fall by a cosine
         searched = trials[(trials["phase"] == "tune") & (trials["cell"] == best)].sort_values("objective")
         chosen = searched.groupby(unit if unit == "split" else "cell").tail(1)["curve"].map(json.loads)
-        late = [max(curve, key=lambda at: [*at[1].values()][0])[0] > 0.8 * curve[-1][0] for curve in chosen]
+        late = [max(curve, key=lambda at: next(iter(at[1].values())))[0] > 0.8 * curve[-1][0] for curve in chosen]
         assert ("best at the end" in shown) == (sum(late) >= len(late) / 2)
     if unit == "split":
         expected = Mean(100 * (trained - np.asarray(free_best)), folds=True)

@@ -50,6 +50,25 @@ def test_without_validation_scores_the_page_says_that_test_classes_choose(study,
     assert ON_TEST in recommend(results, 0.0).notes
 
 
+def test_a_method_without_a_tuned_score_in_a_split_is_not_chosen_and_changes_no_other_choice(study, loaded):
+    def untuned(frame):
+        made = altered(frame)
+        return made.assign(objective=made["objective"].mask(made["positives"] == "random"))
+
+    results = loaded(study, untuned)
+    assert "easy" in recommend(results, 0.0).winner.method
+    assert ON_VALIDATION in winners(results).caption
+
+
+@pytest.mark.parametrize(("scores", "sure"), [([0.8] * 4, False), ([0.8, 0.8, 0.8, 0.81], True)])
+def test_a_gain_of_equal_seeds_has_no_interval(study, loaded, scores, sure):
+    alone = {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
+    each = {"random": 0.7, "easy": scores, "all": 0.7}
+    results = loaded(study, lambda made: only_confirmed(scoring(each, "positives")(made)))
+    results = replace(results, summary=alone)
+    assert (gain_of_best(results, "digits", "uniform", 0.0, KEY).gain.low > 0) == sure
+
+
 def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded):
     alone = {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
     gain = gain_of_best(replace(loaded(study, altered), summary=alone), "digits", "uniform", 0.0, KEY)

@@ -130,11 +130,13 @@ def validation(results: Results, name: str) -> float:
 def validations(results: Results, names: Iterable[str]) -> dict[str, float] | None:
     """The validation scores by which one of these cells is chosen; None if they cannot choose.
 
-    Methods in closed form are never chosen: they have nothing to tune, and training is judged against them.
+    Methods in closed form are never chosen: they have nothing to tune, and training is judged against them. Nor is one
+    whose tuning trials all failed on some class split.
     """
     trained = [n for n in names if losses.closed_form_of(results.cells[n].loss.name) is None]
     scores = {name: validation(results, name) for name in trained}
-    return scores if scores and not any(map(math.isnan, scores.values())) else None
+    scored = {name: score for name, score in scores.items() if not math.isnan(score)}
+    return scored if scored and not any(results.tuned_of(name).empty for name in trained) else None
 
 
 def best_of(scores: Mapping[str, float]) -> str:

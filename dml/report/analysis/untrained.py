@@ -116,21 +116,30 @@ def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> t
     Baselines have no scores of classes, unless a closed form of the study is the same: then both are paired by class.
     """
     apart = results.values(cell, key)
-    by_split = baseline.by_split and apart.index.isin(range(len(baseline.by_split))).all()
+    by_split = len(baseline.by_split) == results.study.splits  # a split whose trials all failed has no score
     apart = apart - ([baseline.by_split[int(split)] for split in apart.index] if by_split else baseline.score)
-    gain = statistics.summary(apart, overlap=results.overlap)
+    gain = _unless_equal(statistics.summary(apart, overlap=results.overlap))
     if results.study.splits > 1:
         return gain, intervals.SPLITS
     at = results.cells[cell]
     closed = _closed_forms(results, at.dataset, at.noise, at.rate, key)
-    same = next((name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED), None)
+    alike = (name for name, values in closed.items() if abs(values.mean() - baseline.score) < ROUNDED)
+    same = next((name for name in alike if name != cell), None)
     classes = intervals.class_terms(results, key, {cell: 1.0, same: -1.0}) if same else []
     searches = intervals.search_terms(results, {cell: 1.0}, key)
     estimated = intervals.seed_interval(apart, classes, searches)
     if estimated is None:
         return gain, intervals.SEEDS
     gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
-    return gain, (intervals.CLASSES_SEARCHES if searches else intervals.CLASSES) if classes else intervals.SEARCHES
+    return _unless_equal(gain), (
+        intervals.CLASSES_SEARCHES if searches else intervals.CLASSES
+    ) if classes else intervals.SEARCHES
+
+
+def _unless_equal(gain: Summary) -> Summary:
+    """A gain without an interval where all values are equal, as two or three often are by chance; none stays none."""
+    equal = abs(gain.mean) >= ROUNDED and gain.high - gain.low < statistics.ROUNDING
+    return gain._replace(low=math.nan, high=math.nan) if equal else gain
 
 
 def _closed_forms(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, pd.Series]:

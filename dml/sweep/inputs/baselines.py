@@ -230,8 +230,9 @@ def untrained_scores(plan: Plan, data_root: Path, report: Report = print) -> tup
 
 
 def _of_dataset(specs: list[TrialSpec], data_root: Path, report: Report) -> dict[str, list[dict[str, float]]]:
-    """By the name of what trials start from: its scores on each class split, or on those that seeds select."""
+    """By the name of what trials start from: its scores on each class split in order, or on those that seeds select."""
     kinds: dict[str, dict[str, TrialSpec]] = {}
+    specs = sorted(specs, key=lambda spec: class_splits.split_of(spec.dataset.name))
     for spec in {(repr(spec.training), spec.dataset.split): spec for spec in specs}.values():
         kinds.setdefault(name_of(spec, data_root), {})[spec.dataset.split] = spec
     scores: dict[str, list[dict[str, float]]] = {}

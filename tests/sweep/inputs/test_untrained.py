@@ -1,6 +1,7 @@
 """What trials start from, scored without training, on the images of the digits; against NumPy."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,8 +9,9 @@ import pandas as pd
 import pytest
 
 from dml import noise
-from dml.data import sources
+from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
+from dml.sweep.inputs import baselines
 from dml.sweep.inputs.baselines import untrained_scores
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
@@ -49,7 +51,7 @@ def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10, views
         TrainingSpec(steps=steps),
         EvaluationSpec(metrics=("recall@1",), sets=sets, views=views),
     )
-    return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
+    return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=splits.dataset_of(dataset)))
 
 
 def scored(root, *jobs):
@@ -72,6 +74,14 @@ def expected(root, seed, training=False, mirror=False):
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -np.inf)
     return np.mean(fine[rows][similarity.argmax(axis=1)] == fine[rows])
+
+
+def test_class_splits_are_in_order_whichever_trial_came_first(monkeypatch):
+    monkeypatch.setattr(baselines, "name_of", lambda spec, root: "net")
+    monkeypatch.setattr(baselines, "_scored_start", lambda spec, *_: {"net": {KEY: int(spec.dataset.name[-1]) / 10}})
+    jobs = [job(split, f"digits@{split}") for split in (1, 2, 0)]
+    plan = SimpleNamespace(study=SimpleNamespace(name="mine", splits=3), ended=lambda: [(one, None) for one in jobs])
+    assert untrained_scores(plan, Path())[1] == {"digits": {"net": [{KEY: 0.0}, {KEY: 0.1}, {KEY: 0.2}]}}
 
 
 def test_the_score_is_the_mean_over_the_splits_that_seeds_select(root):
