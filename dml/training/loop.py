@@ -184,9 +184,9 @@ class Training:
             if training.channels_last:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes, self.model.embedding_size).to(self._device)
-        self._chosen, kind = "", training.head_start  # by the method `free`
-        if kind != "random" and not resumes(self._folder):
-            self._chosen = fit_head(self.model, kind, spec, data, self._augment, self._device, start=True)
+        self._history = History()
+        if (kind := training.head_start) != "random" and not resumes(self._folder):
+            self._history.chosen = fit_head(self.model, kind, spec, data, self._augment, self._device, start=True)
         self.trained = self.model if training.head_refit is None else with_copied_head(self.model)
         self._mine = build_miner(spec, self.loss)
         self._truth: Tensor | None = None
@@ -201,7 +201,6 @@ class Training:
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
         self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
-        self._history = History()
         self._state = TrialState(
             self.model,
             self.loss,
@@ -312,7 +311,7 @@ class Training:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
         if self.finished and self.spec.phase == "confirm":
             whole = whole_network(self.spec, self.data, self.trained)
-            chosen = {"chosen": self._chosen} if self._chosen else {}
+            chosen = {"chosen": self._history.chosen} if self._history.chosen else {}
             save_model(self._folder / "model", whole, describe_model(self.spec, self.data) | chosen)
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")

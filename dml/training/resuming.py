@@ -167,6 +167,7 @@ class History:
     step: int = 0
     curve: list[EvaluationPoint] = field(default_factory=list)
     seconds: float = 0.0  # of training and evaluation, without saving
+    chosen: str = ""  # by the method `free`, for the head that it started from
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -177,10 +178,10 @@ class History:
 
     def state_dict(self) -> dict[str, Any]:
         curve = [[point.step, dict(point.scores)] for point in self.curve]
-        return {"step": self.step, "curve": curve, "seconds": self.seconds}
+        return {"step": self.step, "curve": curve, "seconds": self.seconds, "chosen": self.chosen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.step, self.seconds = state["step"], state["seconds"]
+        self.step, self.seconds, self.chosen = state["step"], state["seconds"], state.get("chosen", "")
         self.curve = [EvaluationPoint(step, scores) for step, scores in state["curve"]]
 
 

@@ -33,7 +33,7 @@ def test_labels_as_given(levels, expected):
 
 def test_of_several_levels_of_a_noise_one_is_asked_for():
     levels = [NoiseLevel("uniform", 0.0), NoiseLevel("similarity", 0.2), NoiseLevel("similarity", 0.4)]
-    with pytest.raises(ValueError, match="'similarity': choose one with --noise: similarity-0.2, similarity-0.4$"):
+    with pytest.raises(ValueError, match=r"'similarity': choose one with --noise: similarity-0.2, similarity-0.4$"):
         levels_for_use(levels, "similarity", "mine")
 
 

@@ -142,6 +142,17 @@ def two_classes_choose(monkeypatch):
     monkeypatch.setattr(free, "FEWEST", 2)
 
 
+def test_a_resumed_trial_still_says_what_it_started_from(
+    two_classes_choose, stored, make_spec, data_root, tmp_path, finish
+):
+    settings = {**INPUTS["features"], "layers": True, "head_start": "free", "steps": 8, "embedding_size": 12}
+    first = Training(spec := make_spec(**settings), data_root, tmp_path)
+    first.advance()
+    first.close()
+    finish(Training(spec, data_root, tmp_path))
+    assert json.loads((tmp_path / "model/model.json").read_text())["chosen"]
+
+
 @pytest.mark.parametrize("given", ["images", "features"])
 def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
     two_classes_choose, stored, packed, make_spec, data_root, tmp_path, finish, given

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -111,12 +112,13 @@ def _open(image: Path | bytes) -> Image.Image:
     try:
         if not (image.stat().st_size if isinstance(image, Path) else image):
             raise CorruptImage("an empty file")
-        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image, formats=_formats())
+        with warnings.catch_warnings(category=Image.DecompressionBombWarning, action="ignore"):  # it is an error below
+            opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image, formats=_formats())
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
         raise CorruptImage(UNKNOWN) from None
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+    except Image.DecompressionBombError:
         raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
     except (CorruptImage, MemoryError):
         raise
