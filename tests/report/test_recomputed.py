@@ -48,7 +48,9 @@ def test_the_gains_of_the_first_table(row, score, column):
     unit = "split" if trials.get("split", pd.Series([0])).nunique() > 1 else "seed"
     free = trials["loss"].isin(WITHOUT)
     tuned = trials[(trials["phase"] == "tune") & ~free].groupby(["cell", *["split"] * (unit == "split")])
-    best = tuned["objective"].max().groupby("cell").mean().idxmax()
+    best = trials.loc[~free, "cell"].iloc[0]  # of settings that were not tuned there is one way
+    if len(tuned):
+        best = tuned["objective"].max().groupby("cell").mean().idxmax()
     trained = per_unit(trials[(trials["phase"] == "confirm") & (trials["cell"] == best)], unit, score)
 
     forms = [per_unit(one, unit, score) for _, one in trials[free & (trials["phase"] == "confirm")].groupby("loss")]
@@ -77,7 +79,7 @@ def test_the_gains_of_the_first_table(row, score, column):
         searched = trials[(trials["phase"] == "tune") & (trials["cell"] == best)].sort_values("objective")
         chosen = searched.groupby(unit if unit == "split" else "cell").tail(1)["curve"].map(json.loads)
         late = [max(curve, key=lambda at: next(iter(at[1].values())))[0] > 0.8 * curve[-1][0] for curve in chosen]
-        assert ("best at the end" in shown) == (sum(late) >= len(late) / 2)
+        assert ("best at the end" in shown) == (0 < len(late) <= 2 * sum(late))
     if unit == "split":
         expected = Mean(100 * (trained - np.asarray(free_best)), folds=True)
         assert shown.startswith(str(expected) if len(free_best) == len(trained) else f"{expected.mean:+.1f} [")
