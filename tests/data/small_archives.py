@@ -17,16 +17,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from scipy.io import savemat
 
 from dml import discovery
-from dml.data import DataError, sources
+from dml.data import DataError, sources, splits
 from dml.data.packing import Packed, open_packed, pack
 from dml.protocols import Source
 
 HERE = Path(__file__).parent / "sources"
+
+
+def quiet(line: str) -> None:
+    """A report that goes nowhere."""
 
 
 class Row(NamedTuple):
@@ -126,15 +131,19 @@ def rewritten(name: str, make: Callable[[], bytes]) -> Callable[[Path], Any]:
     return lambda raw: (raw / name).write_bytes(make())
 
 
-def packed_of(source: Source, folder: Path, **options: Any) -> Packed:
+def packed_of(source: Source, folder: Path, said: Callable[[str], Any] = quiet, **options: Any) -> Packed:
     """The packed images of a source of a user's own files, in the folder `packed`."""
-    source.download(folder, quiet)
+    source.download(folder / "raw", said)
     pack(source, folder / "raw", folder / "packed", report=quiet, **options)
     return open_packed(folder / "packed")
 
 
-def quiet(line: str) -> None:
-    """A report that goes nowhere."""
+def read(source: Source, folder: Path) -> tuple[pd.DataFrame, str]:
+    """The packed index of a user's own files with roles and each image's first value, and what was said of them."""
+    lines: list[str] = []
+    packed = packed_of(source, folder, lines.append)
+    roles = splits.make(packed.index, source)["final"]
+    return packed.index.assign(role=roles, grey=packed.images[:, 0, 0, 0]), "\n".join(lines)
 
 
 def encoded(value: int, form: str = "JPEG", size: tuple[int, int] = (12, 10), mode: str = "RGB") -> bytes:

@@ -37,21 +37,10 @@ def batch(dtype=torch.float64, spread=1.0, outlier=False):
     return x.to(dtype), y
 
 
-def value_and_gradients(loss, x, y):
+def value_and_gradients(check, loss, x, y):
     """The value, and its derivatives with respect to x and what the loss learns, in float64."""
-    x = x.clone().requires_grad_()
-    value = loss(x, y)
-    inputs = [x, *loss.parameters()]
-    found = torch.autograd.grad(value, inputs, allow_unused=True)
-    gradients = [torch.zeros_like(i) if g is None else g for i, g in zip(inputs, found, strict=True)]
-    return [tensor.detach().double() for tensor in (value, *gradients)]
-
-
-def value_and_gradient(loss, x, y):
-    x = x.clone().requires_grad_()
-    value = loss(x, y)
-    value.backward()
-    return value.detach().double(), x.grad.double()
+    value, gradients = check.value_and_gradient(lambda e: loss(e, y), x, *loss.parameters())
+    return [tensor.double() for tensor in (value, *gradients)]
 
 
 def every_loss():
@@ -93,15 +82,15 @@ def rows_of(kind, length):
 
 @pytest.mark.parametrize(("name", "settings"), every_loss())
 @pytest.mark.parametrize("kind", ["one length", "spread", "tight", "offset"])
-def test_rows_of_any_length(kind, name, settings):
+def test_rows_of_any_length(check, kind, name, settings):
     """The value, and the gradient of the embeddings and of what the loss learns, are those of float64."""
     for length in (1, 17, 300):
         x, y = rows_of(kind, length)
         torch.manual_seed(0)
         loss = dml.losses.build_for(name, settings, num_classes=6, embedding_size=8)
         exact = copy.deepcopy(loss).double()
-        value, *gradients = value_and_gradients(exact, x.double(), y)
-        got, *got_gradients = value_and_gradients(loss, x, y)
+        value, *gradients = value_and_gradients(check, exact, x.double(), y)
+        got, *got_gradients = value_and_gradients(check, loss, x, y)
         torch.testing.assert_close(got, value, rtol=1e-4, atol=1e-6)
         for single, double in zip(got_gradients, gradients, strict=True):
             torch.testing.assert_close(single, double, rtol=0, atol=1e-3 * float(double.abs().max()) + 1e-9)
@@ -109,14 +98,14 @@ def test_rows_of_any_length(kind, name, settings):
 
 @pytest.mark.parametrize("offset", [0.0, 100.0])
 @pytest.mark.parametrize(("name", "settings"), CASES)
-def test_an_outlier_does_not_blur_the_others(name, settings, offset):
+def test_an_outlier_does_not_blur_the_others(check, name, settings, offset):
     """One row of length 1000: the rounding of its distances must not count as that of the others."""
     loss = dml.losses.build(name, normalize=False, **settings)
     x, y = batch(spread=0.15, outlier=True)
     x = (x + offset).float().double() - offset
     others = torch.arange(64) != 5
-    value, gradient = value_and_gradient(loss.double(), x, y)
-    got, got_gradient = value_and_gradient(loss.float(), (x + offset).float(), y)
+    value, gradient, *_ = value_and_gradients(check, loss.double(), x, y)
+    got, got_gradient, *_ = value_and_gradients(check, loss.float(), (x + offset).float(), y)
     torch.testing.assert_close(got, value, rtol=1e-4, atol=1e-6)
     largest = float(gradient[others].abs().max())
     torch.testing.assert_close(got_gradient[others], gradient[others], rtol=0, atol=2e-3 * largest)
@@ -124,14 +113,14 @@ def test_an_outlier_does_not_blur_the_others(name, settings, offset):
 
 @pytest.mark.parametrize("name", ["softmax", "proxy_nca", "lifted_hinge", "hphn_triplet", "triplet", "trimmed"])
 @pytest.mark.parametrize("scale", [1e-23, 1e30])
-def test_the_length_of_rows_does_not_matter(name, scale):
+def test_the_length_of_rows_does_not_matter(check, name, scale):
     """Normalised rows: the value is that of any other scale, the gradient times the scale as well."""
     torch.manual_seed(0)
     learned = {"num_classes": 16, "embedding_size": 8} if name in ("softmax", "proxy_nca") else {}
     loss = dml.losses.build(name, **learned)
     x, y = batch(torch.float32)
-    value, gradient = value_and_gradient(loss, x, y)
-    got, got_gradient = value_and_gradient(loss, x * scale, y)
+    value, gradient, *_ = value_and_gradients(check, loss, x, y)
+    got, got_gradient, *_ = value_and_gradients(check, loss, x * scale, y)
     torch.testing.assert_close(got, value, rtol=1e-4, atol=1e-6)
     if scale > 1e-20:  # float32 does not go beyond 3e38
         torch.testing.assert_close(got_gradient * scale, gradient, rtol=1e-3, atol=1e-4 * float(gradient.abs().max()))

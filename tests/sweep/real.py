@@ -1,6 +1,7 @@
 """Real trials of digits, and the processes that run them."""
 
 import json
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pandas as pd
 from dml import noise
 from dml.data import sources, splits
 from dml.data.packing import pack
+from dml.files import write_json
 from dml.training import data as trial_data
 
 
@@ -25,6 +27,17 @@ def prepare(root, phases=("confirm",), seeds=(0, 1)):
         tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
     (root / "noise").mkdir()
     pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
+
+
+def packed_digits(root, change=lambda index: index):
+    """The folder, with the packed digits for `data/digits`, whose labels may be changed on the disk."""
+    folder = root / "store/packed/digits"
+    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
+    index = next(folder.glob("index*"))
+    change(pd.read_parquet(index)).to_parquet(index, index=False)
+    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
+    write_json(root / "data/digits/pack.json", {"digits": entry})
+    return root
 
 
 def training_worker(workplace):

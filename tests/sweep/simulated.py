@@ -1,12 +1,26 @@
 """A sweep without workers: the plan's trials end at once, with scores that a function gives and a model on disk."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import toy
 
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from dml.sweep.store.trials import TrialStore, only_sweep
+root, key = Path(sys.argv[1]), sys.argv[2]
+with TrialStore(root).lock(key) if key else only_sweep(root, "other"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
 
 
 def simulate(study, root: Path, score=lambda job: 0.5, size=100, stop=None, published=None) -> Plan:
@@ -45,3 +59,16 @@ def write_model(store: TrialStore, key: str, size: int = 100) -> None:
 def models(root: Path) -> set[str]:
     """The keys of the trials with a model."""
     return {path.parent.name for path in root.glob("store/trials/*/model")}
+
+
+@contextmanager
+def running(root: Path, key: str = "") -> Iterator[None]:
+    """Meanwhile another process has the lock of a trial or, without one, that of a sweep of the same store."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, root / "store", key], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield
+    finally:
+        process.kill()
+        process.wait()

@@ -1,7 +1,6 @@
 """Champions: which images and labels they train on, with which settings, and what they save."""
 
 import json
-import os
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -10,13 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from real import packed_digits
 from safetensors.torch import load_file
 
 from dml import models
 from dml.config import Study
-from dml.data import sources
-from dml.data.packing import open_packed, pack
-from dml.files import write_json
+from dml.data.packing import open_packed
 from dml.sweep.champions import Winner, all_images, champion_spec, train_champion
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
@@ -44,12 +42,7 @@ CONTENT = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A folder with the packed digits: `data/digits` and `store`."""
-    root = tmp_path_factory.mktemp("champions")
-    folder = root / "store/packed/digits"
-    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
-    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
-    write_json(root / "data/digits/pack.json", {"digits": entry})
-    return root
+    return packed_digits(tmp_path_factory.mktemp("champions"))
 
 
 @pytest.fixture

@@ -68,12 +68,9 @@ def describe(*asked):
     "search", [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}]
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
-
-    study = Study(
-        **{**STUDY, "search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
-    )
-    plan = Plan(study, TrialStore(tmp_path), describe)
-    found = cost(tmp_path, search=search, training={**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}})
+    changes = {"search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
+    plan = Plan(Study(**{**STUDY, **changes}), TrialStore(tmp_path), describe)
+    found = cost(tmp_path, **changes)
     assert found.trials == plan.total
     assert (found.cells, found.confirming) == (2, 6)
 

@@ -88,21 +88,12 @@ def test_exif_orientation(form, orientation):
     rows, columns = np.nonzero(colour(content)[:, :, 0] > 128)
     height, width = (8, 16) if orientation < 5 else (16, 8)
     assert header(content)[:2] == colour(content).shape[:2] == (height, width)
-    corner = ("lower" if rows.min() else "upper", "right" if columns.min() else "left")
+    corner = f"{'lower' if rows.min() else 'upper'} {'right' if columns.min() else 'left'}"
     assert corner == CORNERS[orientation - 1]
 
 
 # Where the first row and column are, by the orientations 1 to 8 (EXIF 2.32, tag 274): row 0 top, column 0 left, ...
-CORNERS = (
-    ("upper", "left"),
-    ("upper", "right"),
-    ("lower", "right"),
-    ("lower", "left"),
-    ("upper", "left"),
-    ("upper", "right"),
-    ("lower", "right"),
-    ("lower", "left"),
-)
+CORNERS = ("upper left", "upper right", "lower right", "lower left") * 2
 
 
 @pytest.mark.parametrize("form", ["EPS", "PDF", "TGA"])

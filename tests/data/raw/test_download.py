@@ -3,13 +3,12 @@
 import hashlib
 import io
 import json
-import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from PIL import Image
-from small_archives import quiet
+from small_archives import encoded, quiet
 
 from dml.data import DataError
 from dml.data.packing import check_content, content_digest, opening
@@ -17,17 +16,11 @@ from dml.data.raw import Archive, fetch
 from dml.data.sources._files import SourceDefaults
 
 
-def picture(value):
-    file = io.BytesIO()
-    Image.fromarray(np.full((4, 4), value, np.uint8)).save(file, "PNG")
-    return file.getvalue()
-
-
 def archive_of(values, compression=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
         for number, value in enumerate(values):
-            archive.writestr(f"toys/{number}.png", picture(value))
+            archive.writestr(f"toys/{number}.png", encoded(value, "PNG", (4, 4), "L"))
     return file.getvalue()
 
 
@@ -88,11 +81,9 @@ def test_a_resumed_file_with_a_wrong_checksum_is_fetched_afresh(server, tmp_path
     assert len(server.requests) == 2
 
 
-def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
+def test_a_mirror_comes_before_the_public_url(server, tmp_path, mirrored, monkeypatch):
     server.files["/toys.zip"] = CONTENT
-    mirror = tmp_path / "mirror" / "toys"
-    mirror.mkdir(parents=True)
-    (mirror / "toys.zip").write_bytes(CONTENT)
+    mirrored(CONTENT)
     monkeypatch.setenv("DML_MIRROR", f"{tmp_path / 'mirror'}/")
     fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
     assert server.requests == []
@@ -177,10 +168,7 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
     server.files["/toys.zip"] = CONTENT
     lines = []
     source = Toys(f"{server.url}/toys.zip", md5=md5(CONTENT))
-    threads = [threading.Thread(target=fetched, args=(source, tmp_path / "raw", lines.append)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: fetched(source, tmp_path / "raw", lines.append), range(2)))
     assert len(server.requests) == 1
     assert lines[-1] == "toys: downloaded and verified already"

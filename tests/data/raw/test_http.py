@@ -13,9 +13,11 @@ from dml.data.raw import download
 from dml.data.raw.download import Unavailable, get
 
 
-def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
+@pytest.mark.parametrize("reset", [False, True])
+def test_an_interrupted_connection_is_resumed_where_it_ended(reset, server, tmp_path):
+    """After a reset, a read that waits for more bytes would lose those that arrived."""
     server.files["/a.zip"] = bytes(range(256)) * 100
-    server.cuts = 3
+    server.cuts, server.reset = 3, reset
     lines = []
     get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
     assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
@@ -23,12 +25,13 @@ def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
     assert "resuming from 1000 bytes" in lines[0]
 
 
-def test_a_part_file_of_an_earlier_call_is_resumed(server, tmp_path):
-    server.files["/a.zip"] = bytes(range(256)) * 100
-    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"][:700])
+@pytest.mark.parametrize("kept", [700, 25_600])
+def test_a_part_file_of_an_earlier_call_is_resumed_and_a_whole_one_is_not_fetched_again(kept, server, tmp_path):
+    server.files["/a.zip"], server.says_size = bytes(range(256)) * 100, True
+    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"][:kept])
     get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
-    assert server.requests == [("/a.zip", "bytes=700-")]
+    assert server.requests == [("/a.zip", f"bytes={kept}-")]
 
 
 @pytest.mark.parametrize("how", ["no ranges", "another range"])
@@ -45,23 +48,6 @@ def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
     get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert (tmp_path / "a.zip").read_bytes() == b"short"
-
-
-def test_a_part_file_that_is_whole_is_not_fetched_again(server, tmp_path):
-    server.files["/a.zip"], server.says_size = bytes(range(256)), True
-    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"])
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
-    assert server.requests == [("/a.zip", "bytes=256-")]
-
-
-def test_a_reset_connection_keeps_what_came(server, tmp_path):
-    """After a reset, a read that waits for more bytes would lose those that arrived."""
-    server.files["/a.zip"] = bytes(range(256)) * 100
-    server.cuts, server.reset = 3, True
-    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
-    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
-    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=2000-", "bytes=3000-"]
 
 
 @pytest.fixture

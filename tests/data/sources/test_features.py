@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from small_archives import Small, quiet
+from small_archives import Small, packed_of, quiet
 
 from dml.data import DataError
-from dml.data.packing import of_vectors, open_packed, pack
+from dml.data.packing import of_vectors, pack
 from dml.data.sources import Features
 from dml.data.sources._table import has_vectors
 
@@ -42,12 +42,6 @@ def source(tmp_path):
     return build
 
 
-def packed(source, tmp_path):
-    source.download(tmp_path / "raw", quiet)
-    pack(source, tmp_path / "raw", tmp_path / "packed", report=quiet)
-    return open_packed(tmp_path / "packed")
-
-
 LISTS = pd.DataFrame({"embedding": list(vectors())})
 
 
@@ -64,7 +58,7 @@ LISTS = pd.DataFrame({"embedding": list(vectors())})
     ],
 )
 def test_vectors_are_packed_as_given(source, tmp_path, array, file):
-    found = packed(source(array, file), tmp_path)
+    found = packed_of(source(array, file), tmp_path)
     assert of_vectors(found.manifest)
     half = getattr(array, "dtype", None) == np.float16
     assert found.images.dtype == (np.float16 if half else np.float32)
@@ -87,12 +81,12 @@ def test_the_digest_is_that_of_vectors_and_labels(source, tmp_path):
 def test_labels_and_roles_of_the_table(source, tmp_path):
     table = pd.DataFrame({"fine": FINE, "coarse": ["a", "a", "b", "b", "b", "b"]})
     made = source(table=table, disjoint="coarse")
-    found = packed(made, tmp_path)
+    found = packed_of(made, tmp_path)
     assert found.index["coarse"].tolist() == [0, 0, 1, 1, 1, 1]
     assert made.roles(found.index).tolist() == ["train"] * 2 + ["test"] * 4
     table = pd.DataFrame({"fine": FINE, "split": ["train", "seen", "query", "gallery", "unused", "unused"]})
     made = source(table=table)
-    assert made.roles(packed(made, tmp_path).index).tolist() == table["split"].tolist()
+    assert made.roles(packed_of(made, tmp_path).index).tolist() == table["split"].tolist()
 
 
 def as_csv(path, content, **more):
@@ -166,5 +160,5 @@ NAN[4, 2] = np.nan
 def test_what_is_wrong_is_one_message(source, tmp_path, given, message):
     made = source(**given)
     with pytest.raises(DataError, match=message):
-        made.roles(packed(made, tmp_path).index)
+        made.roles(packed_of(made, tmp_path).index)
     assert given.get("disjoint") or not (tmp_path / "packed").exists()

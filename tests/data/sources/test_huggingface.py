@@ -5,10 +5,9 @@ import io
 import pandas as pd
 import pytest
 from PIL import Image
-from small_archives import Row, Small, quiet
+from small_archives import Row, Small, quiet, read
 
-from dml.data import DataError, splits
-from dml.data.packing import open_packed, pack
+from dml.data import DataError
 from dml.data.sources import Huggingface
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
@@ -37,16 +36,6 @@ def make(folder):
     rows = [Row(n // 2, -1, "train", "train", 30 * (n // 2) + n % 2) for n in range(4)]
     rows += [Row(2 + n // 2, -1, "test", "test", 60 + 30 * (n // 2) + n % 2) for n in range(4)]
     return Small({"path": str(folder / "saved")}, rows)
-
-
-def read(source, folder):
-    """The packed index with roles, the grey values, and what was printed."""
-    lines = []
-    source.download(folder / "raw", lines.append)
-    pack(source, folder / "raw", folder / "packed", report=quiet)
-    packed = open_packed(folder / "packed")
-    roles = splits.make(packed.index, source)["final"]
-    return packed.index.assign(role=roles, grey=packed.images[:, 4, 4, 0]), "\n".join(lines)
 
 
 def save(parts, path, form):

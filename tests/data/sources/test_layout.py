@@ -2,25 +2,16 @@
 
 import numpy as np
 import pytest
-from small_archives import quiet
+from small_archives import read
 
-from dml.data import DataError, splits
-from dml.data.packing import open_packed, pack, packed_id, packer
+from dml.data import DataError
+from dml.data.packing import packed_id, packer
 from dml.data.sources import Imagefolder
 from dml.data.sources._splits import roles_of
 
 
 def images(*folders, count=2):
     return [f"{folder}/{number}.png" for folder in folders for number in range(count)]
-
-
-def read(source, tmp_path):
-    """The packed index with roles, and what was printed."""
-    lines = []
-    source.download(tmp_path, lines.append)
-    pack(source, tmp_path / "raw", tmp_path / "packed", report=quiet)
-    index = open_packed(tmp_path / "packed").index
-    return index.assign(role=splits.make(index, source)["final"]), "\n".join(lines)
 
 
 def test_test_folders_of_other_classes_test(written, tmp_path):

@@ -149,14 +149,13 @@ def test_modes_of_a_class_are_not_punished():
     assert scores["nmi+"] == pytest.approx(2 * np.log(2) / (np.log(2) + np.log(8)), abs=1e-6)
 
 
-def test_share_of_the_nearest():
-    hits = Hits(np.array([0, 0, 2]), np.array([2, 3, 1]), np.array([1, 2, 1]), np.array([2, 4, 1]))
-    np.testing.assert_allclose(Precision(3)(hits), [2 / 3, 0, 1 / 3])
-    assert Precision(3).depth(100) == 3
-
-
 # Three queries: hits at ranks 2 and 3; none found; at rank 1.
 HITS = Hits(np.array([0, 0, 2]), np.array([2, 3, 1]), np.array([1, 2, 1]), np.array([2, 4, 1]))
+
+
+def test_share_of_the_nearest():
+    np.testing.assert_allclose(Precision(3)(HITS), [2 / 3, 0, 1 / 3])
+    assert Precision(3).depth(100) == 3
 
 
 @pytest.mark.parametrize(("k", "values"), [(1, [0, 0, 1]), (2, [1, 0, 1]), (3, [1, 0, 1])])

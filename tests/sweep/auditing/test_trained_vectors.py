@@ -1,18 +1,15 @@
 """The networks of an audit: which labels they are trained on, that they repeat and resume, and what is refused."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
+from real import packed_digits
 
 from dml import audit
 from dml.audit.images import Audited
 from dml.audit.training import TrainedVectors, in_process
 from dml.config import AuditSection, Study
-from dml.data import sources
-from dml.data.packing import open_packed, pack
-from dml.files import write_json
+from dml.data.packing import open_packed
 from dml.training.loop import Training
 
 pytestmark = pytest.mark.slow
@@ -36,20 +33,9 @@ CONTENT = {
 }
 
 
-def place_of(root, change=lambda index: index):
-    """A folder with the packed digits, whose labels may be changed on the disk."""
-    folder = root / "store/packed/digits"
-    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
-    index = next(folder.glob("index*"))
-    change(pd.read_parquet(index)).to_parquet(index, index=False)
-    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
-    write_json(root / "data/digits/pack.json", {"digits": entry})
-    return root
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    return place_of(tmp_path_factory.mktemp("audited"))
+    return packed_digits(tmp_path_factory.mktemp("audited"))
 
 
 def study(**changes):
@@ -115,7 +101,7 @@ def test_neither_held_out_nor_verified_labels_reach_a_network(place, observed, e
     def shuffle(index):
         return index.assign(**{name: draw.permutation(index[name]) for name in ("fine", "coarse")})
 
-    other, found = place_of(tmp_path, shuffle), images_of(place)
+    other, found = packed_digits(tmp_path, shuffle), images_of(place)
     changed = np.where(observed[1] < 0, (found.numbers + 3) % 10, found.numbers)
     there = images_of(other, changed)
     again = [np.where(observed[1] < 0, -1, audit.check_labels(there.labels).codes)]

@@ -1,13 +1,11 @@
 """What no study refers to: listed with size, age and reason, and never anything that one refers to."""
 
 import json
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
 from driver import BASE
-from simulated import simulate
+from simulated import running, simulate
 
 from dml.config import load_study
 from dml.data import sources
@@ -50,16 +48,6 @@ def keys(plan, loss=None):
     return {job.key for job, _ in plan.ended() if loss in (None, job.cell.loss.name)}
 
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from dml.sweep.store.trials import only_sweep
-with only_sweep(Path(sys.argv[1]), 'other'):
-    print('held', flush=True)
-    time.sleep(60)
-"""
-
-
 def listed(root):
     """{name: why} of trials."""
     return {entry.path.name: entry.why for entry in unreferenced(root) if entry.path.parent.name == "trials"}
@@ -96,13 +84,8 @@ def test_nothing_of_a_running_sweep_is_listed(project):
     (project / "results/toys/trials.parquet").unlink()
     (project / "pipelines/studies/toys.yaml").unlink()
     assert listed(project)
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(project / "store")], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "held\n"
-    try:
+    with running(project):
         assert listed(project) == {}
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_a_published_study_refers_to_its_trials(project):
@@ -121,19 +104,11 @@ def test_a_trial_that_runs_is_neither_listed_nor_removed(project):
     (project / "pipelines/studies/toys.yaml").unlink()
     (project / "results/toys/trials.parquet").unlink()
     before = unreferenced(project)
-    code = "import sys, time\nfrom pathlib import Path\nfrom dml.sweep.store.trials import TrialStore\n"
-    code += "with TrialStore(Path(sys.argv[1])).lock(sys.argv[2]):\n    print('held', flush=True)\n    time.sleep(60)"
     key = min(keys(plan))
-    command = [sys.executable, "-c", code, str(project / "store"), key]
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout.readline() == "held\n"
+    with running(project, key):
         assert listed(project).keys() == keys(plan) - {key}
         remove(before)
         assert [path.name for path in (project / "store/trials").glob("*")] == [key]
-    finally:
-        holder.kill()
-        holder.wait()
 
 
 def test_files_of_a_person_in_the_store_are_not_listed(project):

@@ -8,7 +8,7 @@ import sys
 
 import pandas as pd
 import pytest
-from simulated import models, simulate, write_model
+from simulated import models, running, simulate, write_model
 
 from dml.files import locked
 from dml.sweep import retention as keeping
@@ -123,17 +123,10 @@ def test_what_an_interrupted_sweep_has_confirmed_stays(toy_study, tmp_path):
 
 def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
-    code = "import sys, time\nfrom pathlib import Path\nfrom dml.sweep.store.trials import only_sweep\n"
-    code += "with only_sweep(Path(sys.argv[1]), 'other'):\n    print('held', flush=True)\n    time.sleep(60)"
-    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True)
-    assert other.stdout.readline() == "held\n"
-    try:
+    with running(tmp_path):
         end(plan, tmp_path)
         assert models(tmp_path) == confirmed(plan)
         assert len(dropped(plan.store, tmp_path / "results")) == 2
-    finally:
-        other.kill()
-        other.wait()
     with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
         assert delete_dropped(plan.store, tmp_path / "results", "toys")[0] == 2
 
