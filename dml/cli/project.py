@@ -81,7 +81,13 @@ class Project:
             yield
 
     def repro(self, *arguments: str, verbose: bool = False) -> None:
-        """Run `dvc repro` with these arguments, as `run` does. DVC's own lines are in `store/dvc.log`, or `verbose`."""
+        """Run `dvc repro` with these arguments, as `run` does. DVC's own lines are in `store/dvc.log`, or `verbose`.
+
+        DVC empties `dvc.lock` before it writes it, and refuses one that it left empty when it was stopped. That is removed.
+        """
+        lock = self.root / "dvc.lock"
+        if lock.is_file() and not lock.stat().st_size:
+            lock.unlink()
         self.run("-m", *(("dvc", "repro") if verbose else (REPRO,)), *arguments)
 
     def run(self, *command: str, check: bool = True) -> int:

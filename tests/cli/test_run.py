@@ -18,11 +18,13 @@ from dml.files import locked
 def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     text = (project / "pipelines/studies/tiny.yaml").read_text()
     (project / "pipelines/studies/other.yaml").write_text(text)
+    (project / "dvc.lock").touch()
     done = dml("run", "other")
     assert done.code == 0
     assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["other"]}
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert programs == [("-m", "dml.pipeline.repro")]
+    assert not (project / "dvc.lock").exists()
     assert f"file://{project}/report/index.html" in done.out
 
 
