@@ -83,7 +83,7 @@ class Project:
     def repro(self, *arguments: str, verbose: bool = False) -> None:
         """Run `dvc repro` with these arguments, as `run` does. DVC's own lines are in `store/dvc.log`, or `verbose`.
 
-        DVC empties `dvc.lock` before it writes it, and refuses one that it left empty when it was stopped. That is removed.
+        DVC empties `dvc.lock` before it writes it, and refuses one that a stopped DVC left empty: that is removed.
         """
         lock = self.root / "dvc.lock"
         if lock.is_file() and not lock.stat().st_size:
