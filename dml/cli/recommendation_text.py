@@ -65,7 +65,8 @@ def _verdict(best: Recommendation) -> list[str]:
         return [f"Validation classes chose the first method; {rest} ({seeds}).", *missing]
     equal = len(best.as_good)
     if len(worse) == others:
-        return [f"All {counted(others, 'other method')} are significantly worse ({seeds})."]
+        who = "The other method is" if others == 1 else f"All {others} other methods are"
+        return [f"{who} significantly worse ({seeds})."]
     parts = [f"{counted(equal, 'method')} cannot be told from the best beyond chance"] * bool(equal)
     parts += [f"{counted(len(worse), 'method')} significantly worse"] * bool(worse)
     return [f"{'; '.join(parts)} ({seeds}).", *missing] if parts else missing
