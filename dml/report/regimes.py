@@ -23,6 +23,7 @@ from dml.report.methods import Method, after_comma, mark
 from dml.report.numbers import NOTHING, points
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Column, Table
+from dml.report.recommendation import SMALL
 from dml.report.results import Results
 from dml.statistics import Summary
 from dml.types import ScoreKey
@@ -109,6 +110,8 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
     gain, same, key = matching[0]
     best, cheap, falls = gain.best, _without_training(gain.untrained), entry.get("falls")
+    ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
+    ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
     do = f"{cheap} ({gain_verdict(gain.gain)})"
     if falls:
         do = f"does not stand: {falls}"
@@ -118,11 +121,11 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
         do = f"{cheap}; for {same.untrained.length} dimensions train"
     elif gain_verdict(gain.gain) == WORSE:
         do = cheap
+    elif ordered is not None and gain_verdict(ordered.gain) == BETTER and ordered.gain.mean >= SMALL:
+        do += "; for MAP@R train"
     told = caveats(results.study, results.cells[best])
     more = RISING if RISING in doubts(results, best) else LATE if ends_late(results, best) else ""
     others = [more] * bool(more) + list(told)
-    ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
-    ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
     scores = [(one.untrained.score, one.untrained.score + one.gain.mean) for one in (gain, ordered) if one is not None]
     free, trained = (" / ".join(f"{score:.1f}" for score in side) for side in zip(*scores, strict=True))
     minutes = results.trials.loc[results.trials["cell"] == best, "seconds"].sum() / 60

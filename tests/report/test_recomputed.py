@@ -75,6 +75,9 @@ def test_the_gains_of_the_first_table(row, score, column):
     shown = line.split("|")[column].strip()
     sides = [cell.split(" / ")[score == MAP].strip() for cell in line.split("|")[-8:-6]]
     assert sides == [f"{100 * np.mean(values):.1f}" for values in (free_best, trained)]
+    if score == MAP:
+        (mean, low), do = (float(text) for text in re.findall(r"[-+]?[0-9.]+", shown)[:2]), line.split("|")[3]
+        assert ("for MAP@R train" in do) == ("not told apart" in do and mean >= 0.5 and low > 0)
     if score == R1 and row["study"].startswith("regime"):  # their rates fall by a cosine
         searched = trials[(trials["phase"] == "tune") & (trials["cell"] == best)].sort_values("objective")
         chosen = searched.groupby(unit if unit == "split" else "cell").tail(1)["curve"].map(json.loads)
