@@ -69,8 +69,8 @@ def audit(
             if ended.exit_code == INTERRUPTED:
                 print(f"\nInterrupted. Finished work is saved: `dml audit {study}` resumes.", file=sys.stderr)
             raise
-    if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
-        project.repro("--force", "--single-item", f"audit@{study}")
+        if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
+            project.repro("--force", "--single-item", f"audit@{study}")
     print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))
 
 

@@ -25,9 +25,8 @@ LENGTH = 1280  # of its features, and of the embeddings: docs/findings.md
 BATCH = 64  # images
 GPU_BATCH = 128
 PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
-EPOCHS = {"scratch": 20, "head": 10, "partial": 10, "finetune": 20}
+EPOCHS = {"scratch": 20, "head": 10, "partial": 20, "finetune": 20}  # partial: docs/benchmarks/regime.md
 STEPS = (200, 2000)
-PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/LOG.md, 2026-11-23)
 FEW = 60  # classes
 MANY, SMALL = 100, 10  # classes to train, and images of one, from which proxies and a memory are proposed
 MEMORY = 8192  # samples at most; Wang et al. 2020 remember up to the whole of their training images
@@ -68,7 +67,6 @@ def propose(survey: Survey, gpu: bool | None = None, pretrained: bool = False) -
     classes = max(1, min(batch // per_class, fitting if tune else len(images)))
     per_class = max(fewest, min(batch // classes, int(images.median())))
     steps = round(EPOCHS[recipe] * int(images.sum()) / (classes * per_class) / 100) * 100
-    most_steps = PARTIAL_STEPS if recipe == "partial" else STEPS[1]
     roles = set(survey.split["final"])
     sets = [name for name, of in (("test", {"test", "query"}), ("seen", {"seen"})) if of & roles]
     return Proposal(
@@ -77,7 +75,7 @@ def propose(survey: Survey, gpu: bool | None = None, pretrained: bool = False) -
         _resize(survey, recipe),
         classes,
         per_class,
-        min(max(steps, STEPS[0]), most_steps),
+        min(max(steps, STEPS[0]), STEPS[1]),
         tuple(sets),
         tune,
         gpu,

@@ -197,7 +197,7 @@ def _notes(results: Results, labels: Labels, methods: list[Rival], lacking: int)
     if rising:
         who = rising[0] if len(rising) == 1 else f"{len(rising)} of {counted(len(methods), 'method')}"
         notes.append(say("rising", methods=who))
-    elif methods and ends_late(results, methods[0].cell):
+    if methods and methods[0].method not in rising and ends_late(results, methods[0].cell):
         notes.append(say("late", method=methods[0].method))
     return notes
 

@@ -25,6 +25,9 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert programs == [("-m", "dml.pipeline.repro")]
     assert not (project / "dvc.lock").exists()
+    (project / "dvc.lock").write_text("schema: '2.0'\n")
+    assert dml("run", "other").code == 0
+    assert (project / "dvc.lock").read_text() == "schema: '2.0'\n"
     assert f"file://{project}/report/index.html" in done.out
 
 

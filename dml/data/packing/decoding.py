@@ -21,6 +21,8 @@ from dml.types import Resize
 
 MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
 
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # it is an error here
+
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 
 FORMATS = ("JPEG", "PNG", "PPM", "BMP", "DIB", "GIF", "TIFF", "WEBP", "JPEG2000", "AVIF")
@@ -112,8 +114,7 @@ def _open(image: Path | bytes) -> Image.Image:
     try:
         if not (image.stat().st_size if isinstance(image, Path) else image):
             raise CorruptImage("an empty file")
-        with warnings.catch_warnings(category=Image.DecompressionBombWarning, action="ignore"):  # it is an error below
-            opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image, formats=_formats())
+        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image, formats=_formats())
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
