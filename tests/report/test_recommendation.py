@@ -1,10 +1,14 @@
 """The recommendation: the report's winner at the level that is asked for, or at the nearest rate."""
 
+import dataclasses
+import json
+
 import pytest
 from synthetic import of_study, only_confirmed, scoring
 
 from dml.cli.recommendation_text import recommendation_text
 from dml.config import DatasetSection, NoiseSection
+from dml.report.analysis.flags import ends_late
 from dml.report.recommendation import WORSE, recommend
 from dml.report.sections.winners import winners
 
@@ -54,6 +58,30 @@ def test_at_another_rate_the_nearest_counts(results, rate, level):
     assert (found.level, found.rate) == (level, rate)
     assert found.methods == recommend(results, level).methods
     assert any(f"what holds at {level:.0%}, the nearest rate" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "scores", "said"),
+    [
+        ("cosine", (1, 2, 3), True),
+        ("constant", (1, 2, 3), False),
+        ("cosine", (1, 3, 2), False),
+        ("cosine", (3,), False),
+    ],
+)
+def test_a_best_score_at_the_end_of_falling_rates_is_no_proof_of_enough_steps(
+    synthetic, loaded, schedule, scores, said
+):
+    curve = json.dumps([[100 * (at + 1), {"validation/fine/recall@1": one / 10}] for at, one in enumerate(scores)])
+
+    def searched(frame):
+        tuned = frame["phase"] == "tune"
+        return scoring(SCORES, "positives", "rate")(frame).assign(curve=frame["curve"].mask(tuned, curve))
+
+    study = synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4])
+    results = loaded(study, searched)
+    training = dataclasses.replace(results.study.training, schedule=schedule)
+    assert ends_late(of_study(results, training=training), recommend(results, 0.0).winner.cell) is said
 
 
 def test_methods_without_a_seed_there_are_left_out(synthetic, loaded):

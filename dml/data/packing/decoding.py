@@ -21,7 +21,7 @@ from dml.types import Resize
 
 MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
 
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # it is an error here
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, append=True)  # it is an error below
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 
@@ -119,7 +119,7 @@ def _open(image: Path | bytes) -> Image.Image:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
         raise CorruptImage(UNKNOWN) from None
-    except Image.DecompressionBombError:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
     except (CorruptImage, MemoryError):
         raise

@@ -129,10 +129,9 @@ def ends_late(results: Results, name: str) -> bool:
     """
     cell = results.cells[name]
     curves = _chosen(results, cell).values() if results.study.training_of(cell).schedule != "constant" else ()
-    late = [
-        max(curve, key=lambda point: point[1])[0] > (1 - FIFTH) * curve[-1][0] for curve in curves if len(curve) > 2
-    ]
-    return bool(late) and 2 * sum(late) >= len(late)
+    known = [np.array(curve) for curve in curves if len(curve) > 2]
+    late = [steps[scores.argmax()] > (1 - FIFTH) * steps[-1] for steps, scores in (curve.T for curve in known)]
+    return 0 < len(late) <= 2 * int(sum(late))
 
 
 def _chosen(results: Results, cell: Cell) -> dict[int, Curve]:

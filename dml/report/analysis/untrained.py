@@ -130,10 +130,9 @@ def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> t
     estimated = intervals.seed_interval(apart, classes, searches)
     if estimated is None:
         return gain, intervals.SEEDS
-    gain = gain._replace(low=max(estimated.low, -baseline.score), high=min(estimated.high, 100 - baseline.score))
-    return _unless_equal(gain), (
-        intervals.CLASSES_SEARCHES if searches else intervals.CLASSES
-    ) if classes else intervals.SEARCHES
+    low, high = max(estimated.low, -baseline.score), min(estimated.high, 100 - baseline.score)
+    gain = _unless_equal(gain._replace(low=low, high=high))
+    return gain, (intervals.CLASSES_SEARCHES if searches else intervals.CLASSES) if classes else intervals.SEARCHES
 
 
 def _unless_equal(gain: Summary) -> Summary:
