@@ -256,14 +256,3 @@ def table_3_table2_sop(results: Results) -> Iterator[Comparison]:
 def suppl_table_1(results: Results) -> Iterator[Comparison]:
     yield paired(results, LOOP, EXPANSION, TEST, published=6.1)
     yield paired(results, LOOP, EXPANSION, "test/fine/nmi", published=4.5)
-
-
-@claim(
-    "",
-    "loop-suppl-table2-cub200",
-    paper="loop",
-    text=("LoOp keeps its gain over the plain triplet loss if half of the training classes are kept for validation."),
-    place="suppl. 8, suppl. table 2",
-)
-def half_for_validation(results: Results) -> Iterator[Comparison]:
-    yield paired(results, LOOP_ALL_PAIRS, {"loss.synthesis": None, "positives": "random", "negatives": "random"}, TEST)
