@@ -113,8 +113,9 @@ def written(project: Project, study: str) -> list[str]:
     shown = [
         f"The suspects, and images to look at: {(done / 'index.html').resolve().as_uri()}",
         f"Labels to train with: {', '.join(path.as_posix() for path in labels)}",
-        f"Compare them:         dml run {file.stem}" + " (your own file, left as it is)" * edited,
     ]
+    if summary["suspects"] or summary["review"]:  # else all of them are the labels as given
+        shown.append(f"Compare them:         dml run {file.stem}" + " (your own file, left as it is)" * edited)
     if summary["review"] is None:
         shown.append(f"After a review:       dml audit {study} --review review.csv")
     return shown

@@ -222,15 +222,24 @@ def next_commands(
         seconds = training_seconds(seen, best)
     except ValueError:  # too few classes to split, or to train on: `dml new` refuses them
         return [search]
-    name, init, taken = study_name(seen.place), "", study_names()
-    if taken is None:
-        init = "dml init my-project && cd my-project\n"
-    name = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in (taken or ()))
+    stem, taken = study_name(seen.place), study_names()
+    init = "dml init my-project && cd my-project\n" if taken is None else ""
+    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
+    name = next(name for name in names if name not in (taken or ()) or _is_read_by(seen.place, name))
+    new = f"{init}dml new {name} {arguments}\n" if name not in (taken or ()) else ""
     minutes = duration_text(120 + len(seen.names) / 100)
     training = f"about {duration_text(seconds)}" if seconds else "dml check says how long"
-    review = f"{init}dml new {name} {arguments}\ndml audit {name}"
-    train = (f"Train, to see if it helps (after dml new): {training}.", f"dml run {name}")
+    review = f"{new}dml audit {name}"
+    train = (f"Train, to see if it helps{' (after dml new)' * bool(new)}: {training}.", f"dml run {name}")
     return [(f"Review the labels: about {minutes}, then ten minutes of yours.", review), search, *[train] * scored]
+
+
+def _is_read_by(place: Path, study: str) -> bool:
+    """Whether the text of a study of the project names the place: `dml new` wrote it earlier."""
+    from dml.cli.project import find_project
+
+    text = find_project().file(study).read_text(encoding="utf-8", errors="replace")
+    return re.search(re.escape(str(place.resolve())) + r"(?![\w./-])", text) is not None
 
 
 def training_seconds(seen: Collection, best: str) -> float | None:

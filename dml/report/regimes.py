@@ -33,6 +33,7 @@ say = Texts(__file__)
 FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
+ON_TEST = "best of several on test classes"
 BETTER, WORSE, NOT_TOLD, NO_GAIN = "better", "worse", "not told apart", "no step of training helped"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
@@ -125,7 +126,7 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
         do += "; for MAP@R train"
     told = caveats(results.study, results.cells[best])
     more = RISING if RISING in doubts(results, best) else LATE if ends_late(results, best) else ""
-    others = [more] * bool(more) + list(told)
+    others = [more] * bool(more) + [ON_TEST] * gain.on_test + list(told)
     scores = [(one.untrained.score, one.untrained.score + one.gain.mean) for one in (gain, ordered) if one is not None]
     free, trained = (" / ".join(f"{score:.1f}" for score in side) for side in zip(*scores, strict=True))
     minutes = results.trials.loc[results.trials["cell"] == best, "seconds"].sum() / 60

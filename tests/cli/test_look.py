@@ -150,8 +150,13 @@ def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path, monkeypa
     assert ".txt" in left_out
     assert page.count('src="data:image/') > 30
     assert re.search(r"Train.*about [0-9.]+ \w+", done.out)
-    monkeypatch.setattr("dml.cli.project.study_names", lambda: ["pictures"])
-    assert "dml new pictures-2 " in dml("look", pictures).out  # its own page may be replaced
+    for mark in ("dvc.yaml", "params.yaml"):
+        (tmp_path / mark).touch()
+    studies = tmp_path / "pipelines/studies"
+    studies.mkdir(parents=True)
+    for read, proposed in ((f"{pictures}-older", "dml new pictures-2 "), (pictures, "\n    dml audit pictures\n")):
+        (studies / "pictures.yaml").write_text(f"datasets: [{{settings: {{root: '{read}'}}}}]")
+        assert proposed in dml("look", pictures).out  # its own page may be replaced
     (tmp_path / "queries").mkdir()
     (tmp_path / "query.png").rename(tmp_path / "queries/query.png")
     found = dml("search", pictures, "queries", "queries/query.png", "-k", 3)

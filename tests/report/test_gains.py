@@ -79,6 +79,16 @@ def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
     assert winners(told) is None
 
 
+def test_a_case_says_that_test_classes_chose_among_several(results, table):
+    untuned = results.trials[results.trials["phase"] != "tune"]
+    alone = untuned[untuned["positives"] == "easy"]
+    shown = [
+        set(table(dataclasses.replace(results, trials=rows)).frame["gain"].str.contains("best of several"))
+        for rows in (results.trials, untuned, alone)
+    ]
+    assert shown == [{False}, {True}, {False}]
+
+
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):
     monkeypatch.setattr("dml.report.analysis.untrained.is_oracle", lambda cell: cell.positives == "easy")
     (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")

@@ -67,6 +67,7 @@ class Gain:
     sources: str  # what the interval covers: `intervals.SEARCHES` and so on
     above: int  # the cells whose mean is above the baseline
     cells: int
+    on_test: bool  # test classes chose it among several
 
 
 def untrained(
@@ -104,10 +105,13 @@ def gain_of_best(
     means = {name: float(scores.mean()) for name, scores in values.items() if len(scores)}
     if baseline is None or not means:
         return None
-    best = best_of(validations(results, means) or means)
+    validated = validations(results, means)
+    best = best_of(validated or means)
     gain, sources = gain_of_cell(results, best, baseline, key)
     above = sum(mean > baseline.score for mean in means.values())
-    return Gain(dataset, noise, rate, baseline, best, gain, sources, above, len(means))
+    trained = [name for name in means if losses.closed_form_of(results.cells[name].loss.name) is None]
+    on_test = validated is None and len(trained) > 1
+    return Gain(dataset, noise, rate, baseline, best, gain, sources, above, len(means), on_test)
 
 
 def gain_of_cell(results: Results, cell: str, baseline: Baseline, key: str) -> tuple[Summary, str]:
