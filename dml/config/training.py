@@ -101,16 +101,8 @@ class TrainingSection(TrainingSettings):
         dml.models.check_settings(self.backbone, self.backbone_settings)
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
-        heads = {self.head_start, self.head_refit}
-        if "components" in heads and heads & {"whitening", "lda"}:
-            raise ValueError(
-                f"head_refit: {self.head_refit!r} and head_start: {self.head_start!r} need different heads, since "
-                "components are of features as they are: expected one kind, or head_start: random"
-            )
         if self.head_refit is not None and self.frozen:
             raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
-        if self.warmup_steps >= self.steps > 0:
-            raise ValueError(f"warmup_steps: expected fewer than the {self.steps} steps, got {self.warmup_steps}")
         if self.frozen:
             self._check_without("frozen: true", FROZEN)
         self._check_train_from()
@@ -131,6 +123,20 @@ class TrainingSection(TrainingSettings):
                     raise ValueError(f"search: {key}: {problem}, got {value!r}") from None
                 if isinstance(value, str) and not isinstance(read, str):  # 1e-3 is text to YAML
                     raise ValueError(f"search: {key}: expected a number, got the text {value!r}: write {read!r}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Settings of which no trial may have some pairs, searched ones too."""
+        ends = {key: extremes(space) for key, space in self.search.items() if not isinstance(space, StatedSpace)}
+        most, least = max(ends.get("warmup_steps", [self.warmup_steps])), min(ends.get("steps", [self.steps]))
+        if most >= least > 0:
+            raise ValueError(f"warmup_steps: expected fewer than the {least} steps, got {most}")
+        heads = [set(ends.get(key, [getattr(self, key)])) for key in ("head_start", "head_refit")]
+        if any("components" in one and other & {"whitening", "lda"} for one, other in (heads, heads[::-1])):
+            raise ValueError(
+                "head_start, head_refit: components are of features as they are, so they need another head than "
+                "whitening and lda: expected one kind, also of what is searched, or head_start: random"
+            )
 
     def _check_train_from(self) -> None:
         """Reject an unknown block, and what has no effect on stored activations."""

@@ -76,7 +76,7 @@ def step_loss(
         tuples = Pairs((same & both).fill_diagonal_(False), both & ~same)
     value = loss(embeddings, labels, tuples)
     if kept is not None and loss.left_out == "counted":  # type: ignore[attr-defined]
-        value = value * (len(kept) / kept.sum().to(value.dtype))
+        value = value * (len(kept) / kept.sum().clamp(min=1).to(value.dtype))
     return value, None if mine is None else (embeddings.detach(), labels, tuples, kept)
 
 

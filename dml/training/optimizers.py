@@ -30,9 +30,9 @@ SCHEDULES: dict[str, Callable[[Optimizer, TrainingSpec], LRScheduler]] = {
 }
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
 
-version, layers_version = 2, 2
+version, layers_version = 2, 3
 """Of how `weight_decay` is applied (1: to norms and biases too) and of what `layer_decay` takes for a block (1: each
-name with a number); keys of trials that use it contain it.
+name with a number, 2: all between blocks with the last layers); keys of trials that use it contain it.
 """
 
 
@@ -63,6 +63,8 @@ def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[st
     backbone: Any = model.backbone
     groups, layers = [], _layers(backbone) if training.layer_decay else [list(backbone.parameters())]
     rates = [training.learning_rate * (training.layer_decay or 1.0) ** below for below in range(len(layers))][::-1]
+    if training.layer_decay and len(layers) < 2:
+        raise ValueError(f"layer_decay: {type(backbone).__name__} names no blocks with numbers, such as `layer4`")
     layers.append(list(model.head.parameters()))
     rates.append(training.head_learning_rate or training.learning_rate)
     for layer, rate in zip(layers, rates, strict=True):
@@ -75,22 +77,25 @@ def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[st
 
 
 BLOCK = re.compile(
-    r"((?!(?:network\.)?stem\.)(?:.*?\.)?(?:\d+[a-z]?|(?:\w*(?:layer|block|stage)_?|inception)\d+\w?))\."
+    r"((?!(?:network\.)?stem\.)(?:.*?\.)?(?:\d+[a-z]?|(?:\w*(?:layer|block|stage)_?|inception|[Mm]ixed_)\d+\w?))\."
 )
 
 
 def _layers(network: nn.Module) -> list[list[nn.Parameter]]:
     """A network's parameters by blocks, such as `blocks.9`, `layer4` or `inception3a`, from the lowest to the highest.
 
-    What is before and after them is with the first and the last layers. Networks side by side end together.
+    What is before and after them is with the first and the last layers, what is between two with the lower one.
+    Networks side by side end together.
     """
     if isinstance(network, SideBySide):
         from_last = itertools.zip_longest(*(_layers(one)[::-1] for one in network.networks), fillvalue=[])
         return [[parameter for layer in layers for parameter in layer] for layers in from_last][::-1]
+    named = [(BLOCK.match(name), parameter) for name, parameter in network.named_parameters()]
+    last = max((i for i, (numbered, _) in enumerate(named) if numbered), default=len(named))
     layers: dict[str, list[nn.Parameter]] = {}
-    for name, parameter in network.named_parameters():
-        numbered = BLOCK.match(name)
-        block = numbered[1] if numbered else "the last layers" if layers.keys() - {"the first"} else "the first"
+    block = "the first"
+    for i, (numbered, parameter) in enumerate(named):
+        block = numbered[1] if numbered else block if i < last else "the last layers"
         layers.setdefault(block, []).append(parameter)
     return list(layers.values())
 

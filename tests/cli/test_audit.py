@@ -43,7 +43,7 @@ def stage(monkeypatch, project):
     return started
 
 
-def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage):
+def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage, monkeypatch):
     done = dml("audit", "tiny", "--review-size", 20)
     assert done.code == 0, done.err
     assert stage == [("-m", "dml.pipeline.repro", "audit@tiny")]
@@ -54,6 +54,8 @@ def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, 
     study = load_study(project / "pipelines/studies/tiny-audited.yaml")
     assert {cell.noise for cell in study.cells()} == {"uniform", "label_file:left-out"}
     assert "dml run tiny-audited" in done.out
+    monkeypatch.setitem(SUMMARY, "suspects", 0)
+    assert "dml run tiny-audited" not in dml("audit", "tiny").out, "there is nothing to compare"
 
 
 def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):

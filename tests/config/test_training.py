@@ -1,5 +1,7 @@
 """The section `training`: settings that contradict each other, and which of them can be searched and varied."""
 
+import pytest
+
 from dml.config.grid import axes
 from dml.config.training import REAL, SEARCHABLE, TrainingSection
 from dml.types import TrainingSpec
@@ -29,3 +31,18 @@ def test_every_searchable_setting_can_be_searched_varied_and_decides_the_key():
         assert axes({f"training.{name}": [default, value]})
         changed = TrainingSection(**{name: value}).spec()
         assert getattr(changed, name) == value
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"steps": {"choice": [10, 100]}, "warmup_steps": {"choice": [0, 50]}},
+        {"head_start": {"choice": ["components"]}, "head_refit": {"choice": [None, "whitening"]}},
+    ],
+)
+def test_searched_settings_contradict_each_other_as_fixed_ones_do(search):
+    key = "|".join(search)
+    with pytest.raises(ValueError, match=f"({key}): "):
+        TrainingSection(steps=100, search=search)
+    for name, space in search.items():
+        TrainingSection(steps=100, search={name: space})

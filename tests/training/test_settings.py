@@ -77,6 +77,27 @@ def test_a_norm_and_parallel_branches_are_of_their_block(backbone, settings, blo
     assert sorted(set(rates.values())) == [0.5**below for below in range(blocks)][::-1]
 
 
+@pytest.mark.parametrize(
+    ("names", "rates"),
+    [
+        ("conv0 denseblock1.conv transition1.conv denseblock2.conv norm5", [1 / 8, 1 / 4, 1 / 4, 1 / 2, 1]),
+        ("Conv2d_1a.conv Mixed_5b.conv Mixed_7c.conv", [1 / 4, 1 / 2, 1]),
+    ],
+)
+def test_what_is_between_two_blocks_is_of_the_lower_one(names, rates):
+    network = models.build("small_conv", **NETWORK)
+    network.backbone = nn.Module()
+    for name in names.split():
+        network.backbone.add_module(name.partition(".")[0], nn.ModuleDict({"conv": nn.Linear(1, 1)}))
+    training = TrainingSpec(learning_rate=1.0, layer_decay=0.5)
+    optimizer, _ = build_optimizer(training, network, losses.Triplet())
+    of = {parameter: group["lr"] for group in optimizer.param_groups for parameter in group["params"]}
+    assert [of[part["conv"].weight] for part in network.backbone.children()] == rates
+    network.backbone = nn.ModuleDict({"conv": nn.Linear(1, 1)})
+    with pytest.raises(ValueError, match="layer_decay: "):
+        build_optimizer(training, network, losses.Triplet())
+
+
 def test_rates_of_schedules_with_and_without_warmup():
     cosine = rates(TrainingSpec(steps=8, learning_rate=1.0, schedule="cosine", warmup_steps=4))
     expected = [0.25, 0.5, 0.75, 1.0, *((1 + math.cos(math.pi * k / 4)) / 2 for k in range(4))]

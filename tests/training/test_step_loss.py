@@ -48,6 +48,9 @@ def test_the_loss_of_what_is_kept(name, synthesis, mined):
     assert not gradient[~kept].any()
     for one, other in zip(learned, also_learned, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-10)
+    value, gradient, *_ = value_and_gradient(loss, mine, x, y, torch.zeros_like(kept))
+    assert not gradient.any(), "where a filter keeps nothing"
+    assert value == 0 or name in FOREIGN
 
 
 def test_another_packages_miner_sees_only_what_is_kept():
