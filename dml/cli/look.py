@@ -72,7 +72,7 @@ def look(
 
     out = out or Path(f"dml-look-{study_name(place)}.html")
     check_page(out, page.mark(place), f"dml look {place}")
-    from dml.cli.collection import collect
+    from dml.cli.collection import PIXELS, collect
 
     def say(line: str) -> None:
         typer.echo(line, err=True)
@@ -84,7 +84,10 @@ def look(
     suspected = seen.codes < -1 if audit is None else audit.suspects()
     judged, best, more = without_training(seen, suspected)
     notes += [*more, *([GUESS] if audit is not None and not audit.rate.warning else [])]
-    vectors = joined(seen)[next(iter(seen.features)) if audit is None else audit.representation]
+    features = next(iter(seen.features)) if audit is None else audit.representation
+    vectors = joined(seen)[features]
+    if features == PIXELS:  # scans, or photographs of one surface, are alike but for their difference from the mean
+        vectors = vectors - vectors.mean(axis=0)
     words = "" if best.chosen == page.plain(seen.features) else best_words(best, seen)
     arguments = [str(place.resolve())]
     for option, path in (("--labels", labels), ("--root", root)):

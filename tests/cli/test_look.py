@@ -136,6 +136,16 @@ def test_vectors_are_read_alike_however_their_labels_come(dml, vectors, tmp_path
     assert "no such text" in done.err
 
 
+def test_scans_that_differ_little_from_their_mean_are_no_copies(dml, pictures, tmp_path):
+    for path in {*pictures.rglob("*.png")} - {pictures / "kind2/broken.png"}:
+        Image.open(path).point(lambda grey: 150 + grey // 32).save(path)
+    (pictures / "kind0/link.png").symlink_to("nowhere.png")
+    assert dml("look", pictures).code == 0
+    _, copies, left_out = re.split('id="(?:copies|left-out)"', (tmp_path / "dml-look-pictures.html").read_text("utf-8"))
+    assert set(re.findall(r"[\w-]+\.png", copies)) == {"3-0.png", "copy.png"}
+    assert {"broken.png", "link.png"} <= set(re.findall(r"[\w-]+\.png", left_out))
+
+
 def test_a_folder_of_images_and_a_search_in_it(dml, pictures, tmp_path, monkeypatch):
     before = {path: path.read_bytes() for path in pictures.rglob("*") if path.is_file()}
     done = dml("look", pictures)

@@ -110,7 +110,7 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     if not columns["index"]:
         raise DataError(f"{source.name}: no images in {raw}")
     missing = [columns["path"][row] for row, reason in corrupt.items() if reason == MISSING]
-    if missing and source.complete:
+    if missing and source.complete and getattr(source, "table", "") is not None:  # a folder names links by itself
         root = f". Paths are relative to root, which is {str(Path(source.root).resolve())!r}" if source.root else ""
         count = f"{len(missing)} of {len(columns['index'])} files are missing"
         raise DataError(f"{source.name}: {count}: {named(missing, 3)}{root}")

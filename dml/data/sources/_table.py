@@ -36,6 +36,8 @@ def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list
         numbers = [integer(value, name, where[row]) for row, value in enumerate(values)]
         return numbers, [str(number) for number in numbers]
     order = {text: number for number, text in enumerate(sorted({str(value) for value in values}))}
+    if padded := [text for text in order if text != text.strip() and text.strip() in order]:
+        raise DataError(f"{name}: {padded[0]!r} and {padded[0].strip()!r} differ by spaces alone: write one of them")
     return [order[str(value)] for value in values], [str(value) for value in values]
 
 
@@ -48,7 +50,20 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
 USUAL = {
-    "path": ("file", "filename", "filepath", "image", "image_path", "img", "text", "sentence", "title", "name", "id"),
+    "path": (
+        "file",
+        "filename",
+        "file_name",
+        "filepath",
+        "image",
+        "image_path",
+        "img",
+        "text",
+        "sentence",
+        "title",
+        "name",
+        "id",
+    ),
     "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
 }
 """Names that other tables give to a column."""
@@ -84,6 +99,8 @@ def read_table(
             raise DataError(
                 f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}. "
                 f"`settings: {{columns: {{{name}: {likely}}}}}` reads another column as {name!r}"
+                + "; vectors are a column for each number, a Parquet column of lists, or .npy"
+                * (name == "path")
             )
     if table.empty:
         raise DataError(f"{path}: no rows")
@@ -95,11 +112,12 @@ def read_table(
         if "path" not in required:
             continue  # a text, which another row may have too
         if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{where[row]}: path is {value!r}, expected a file's path")
+            hint = " (the source huggingface reads images inside a table)" if isinstance(value, Mapping) else ""
+            raise DataError(f"{where[row]}: path is {value!r:.80}, expected a file's path{hint}")
         first = seen.setdefault(posixpath.normpath(value), row)
         if first != row:
             spelt = "" if (other := table["path"].iloc[first]) == value else f" as {other!r}"
-            raise DataError(f"{where[row]}: {value!r} is repeated, first in row {numbers[first]}{spelt}")
+            raise DataError(f"{where[row]}: {value!r:.80} is repeated, first in row {numbers[first]}{spelt}")
     verified = "fine" in table
     fine = "fine" if verified else "given"
     levels = {"fine": labels(table[fine].tolist(), fine, where)}
@@ -259,7 +277,7 @@ def has_vectors(path: Path, columns: Mapping[str, str] | None = None) -> bool:
     paths = [columns["path"]] if "path" in columns else ["path", *USUAL["path"]]
     for name in table if len(table) else ():
         first = str(table[name].iloc[0])
-        if name.lower() in map(str.lower, paths) and (is_image(Path(first)) or os.path.isfile(path.parent / first)):
+        if is_image(Path(first)) or (name.lower() in map(str.lower, paths) and os.path.isfile(path.parent / first)):
             return False
     numbers = [name for name in _others(table, (*LABELS, *columns.values())) if _mostly_numbers(table[name])]
     return len(numbers) > (2 if all(_whole(table[name]) for name in numbers) else 1)  # two: such as width and height

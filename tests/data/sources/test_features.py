@@ -124,7 +124,12 @@ def test_a_cell_or_column_of_a_csv_that_is_no_dimension_is_an_error(tmp_path, ce
 
 @pytest.mark.parametrize(
     ("name", "image", "more"),
-    [("photo", "a.jpg", {}), ("Path", "a.jpg", {"area": 0.1}), ("path", "001", {"area": 0.1}), ("path", "002", {})],
+    [
+        ("photo", "a.jpg", {"x": 0.5, "y": 0.1}),
+        ("Path", "a.jpg", {"area": 0.1}),
+        ("path", "001", {"area": 0.1}),
+        ("path", "002", {}),
+    ],
 )
 def test_a_table_of_images_with_numbers_has_no_vectors(tmp_path, name, image, more):
     pd.DataFrame({name: [image], **more, "width": 3, "height": 5}).to_csv(tmp_path / "t.csv", index=False)

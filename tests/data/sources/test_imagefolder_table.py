@@ -118,6 +118,7 @@ def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
         ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
         ({"path": ["x.png", "x.png"], "fine": [1, 1]}, "row 3: 'x.png' is repeated, first in row 2"),
         ({"path": ["x.png", "y.png"], "fine": ["a", " "]}, "row 3: fine is missing"),
+        ({"path": ["x.png", "y.png"], "fine": ["a", "a "]}, "fine: 'a ' and 'a' differ by spaces alone"),
         ({"path": [], "fine": []}, "no rows"),
     ],
 )
@@ -125,6 +126,13 @@ def test_tables_that_are_wrong(columns, match, written, tmp_path):
     table = write_table(tmp_path, ".csv", columns)
     with pytest.raises(DataError, match=match):
         packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
+
+
+def test_images_inside_a_table_are_not_printed(written, tmp_path):
+    table = write_table(tmp_path, ".parquet", {"path": [{"bytes": "x" * 1000}], "fine": ["a"]})
+    with pytest.raises(DataError, match="the source huggingface reads images inside a table") as raised:
+        packed_of(Imagefolder(written("x.png"), table=table), tmp_path)
+    assert len(str(raised.value)) < 400
 
 
 @pytest.mark.parametrize("path", ["../outside.png", "in/../../outside.png", ".."])
