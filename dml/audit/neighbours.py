@@ -94,13 +94,10 @@ def vote(
         pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
         similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
     equal = _equal(vectors)
-    all_pairs = np.concatenate([*pairs, equal])
-    values = np.concatenate([*similarities, np.ones(len(equal))])
-    ranked = np.lexsort((-values, all_pairs[:, 1], all_pairs[:, 0]))
-    all_pairs, values = all_pairs[ranked], values[ranked]
-    new = np.ones(len(values), dtype=bool)
-    new[1:] = (all_pairs[1:] != all_pairs[:-1]).any(axis=1)
-    return Vote(agreeing, weight, all_pairs[new], values[new])
+    both = pd.DataFrame(np.concatenate([*pairs, equal]), columns=["first", "second"])
+    both["similarity"] = np.concatenate([*similarities, np.ones(len(equal))])
+    most = both.groupby(["first", "second"])["similarity"].max().reset_index()
+    return Vote(agreeing, weight, most[["first", "second"]].to_numpy(), most["similarity"].to_numpy())
 
 
 def vote_by_fold(

@@ -211,21 +211,14 @@ class Representation:
 
     def round(self, kept: np.ndarray) -> OutOfSample:
         """Probabilities of all judged images, from layers fitted to the `kept` ones (bool (n,)) of the other folds."""
-        n, top = len(self._folds), min(TOP, self._classes)
-        given_logs, classes, values = (
-            np.zeros(n, np.float32),
-            np.zeros((n, top), np.int32),
-            np.zeros((n, top), np.float32),
-        )
-        sample, logs = [], []
         scale = self._scale(kept) if self._calibrated else 1.0
-        for fold in range(self._count):
-            held = np.flatnonzero(self._folds == fold)
-            result = self._predict(fold, self._fit(fold, kept) * scale, held)
-            given_logs[held], classes[held], values[held] = result.given_logs, result.top, result.values
-            sample.append(result.sample)
-            logs.append(result.logs)
-        return OutOfSample(given_logs, classes, values, np.concatenate(sample), np.concatenate(logs))
+        folds = [np.flatnonzero(self._folds == fold) for fold in range(self._count)]
+        results = [self._predict(fold, self._fit(fold, kept) * scale, held) for fold, held in enumerate(folds)]
+        *parts, sample, logs = (np.concatenate(part) for part in zip(*results, strict=True))
+        given_logs, top, values = (np.zeros((len(self._folds), *part.shape[1:]), part.dtype) for part in parts)
+        for whole, part in zip((given_logs, top, values), parts, strict=True):
+            whole[np.concatenate(folds)] = part
+        return OutOfSample(given_logs, top, values, sample, logs)
 
     def _turn(self, fold: int) -> Basis:
         given = self.vectors[fold]

@@ -105,7 +105,11 @@ def audit(
     >>> int(result.table().sort_values("score", ascending=False)["index"].iloc[0])
     7
     """
-    _check_settings(folds, neighbours, duplicates)
+    for name, value, least in (("folds", folds, 2), ("neighbours", neighbours, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"audit: {name}: expected a whole number, at least {least}, got {value!r}")
+    if not 0 < duplicates <= 1:
+        raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
     data = check(vectors, labels)
     judged = data.classes.codes >= 0
     dealt = folds_of(data.classes.labels, folds, seed)
@@ -166,14 +170,6 @@ def kept(score: np.ndarray, codes: np.ndarray, rate: float) -> np.ndarray:
 def _unsuspected(first: OutOfSample, codes: np.ndarray) -> np.ndarray:
     rate = first_guess(first, first, codes)
     return kept(suspicion(first, codes, rate.evenness), codes, rate.guess)
-
-
-def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
-    for name, value, least in (("folds", folds, 2), ("neighbours", neighbours, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"audit: {name}: expected a whole number, at least {least}, got {value!r}")
-    if not 0 < duplicates <= 1:
-        raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
 
 
 def _representation(data: Given, name: str, dealt: np.ndarray, kept: np.ndarray) -> Representation:

@@ -22,32 +22,25 @@ from dml.types import Cell, ScoreKey, noise_model
 ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives", "miner")
 
 
+def attributes(cell: Cell) -> dict[str, Any]:
+    """A cell's values by the names of their attributes."""
+    values = {key: getattr(cell, key) for key in ATTRIBUTES}
+    values |= {"loss": cell.loss.name, "miner": None if cell.miner is None else cell.miner.name}
+    values |= {**{f"loss.{key}": value for key, value in cell.loss.settings.items()}, **cell.grid_point}
+    if cell.filter is not None:
+        values["filter"] = filter_text(cell.filter)
+        values |= {f"filter.{key}": value for key, value in cell.filter.settings.items()}
+    return values
+
+
 def attribute(cell: Cell, key: str) -> Any:
     """A cell's value of an attribute; None if it has none."""
-    if key in cell.grid_point:
-        return cell.grid_point[key]
-    head, _, setting = key.partition(".")
-    if key == "loss":
-        return cell.loss.name
-    if head == "loss":
-        return cell.loss.settings.get(setting)
-    if key == "filter":
-        return filter_text(cell.filter)
-    if head == "filter":
-        return None if cell.filter is None else cell.filter.settings.get(setting)
-    if key == "miner":
-        return None if cell.miner is None else cell.miner.name
-    return getattr(cell, key) if key in ATTRIBUTES else None
+    return attributes(cell).get(key, filter_text(None) if key == "filter" else None)
 
 
 def attribute_names(cells: Iterable[Cell]) -> list[str]:
     """The attributes that a study may name for these cells."""
-    names = dict.fromkeys(ATTRIBUTES)
-    for cell in cells:
-        names |= dict.fromkeys([*(f"loss.{key}" for key in cell.loss.settings), *cell.grid_point])
-        if cell.filter is not None:
-            names |= dict.fromkeys(["filter", *(f"filter.{key}" for key in cell.filter.settings)])
-    return list(names)
+    return list(dict.fromkeys([*ATTRIBUTES, *(name for cell in cells for name in attributes(cell))]))
 
 
 def matching(cells: Iterable[Cell], match: Mapping[str, Any]) -> list[Cell]:
@@ -83,10 +76,8 @@ def check_matching(cells: Sequence[Cell], match: Mapping[str, Any]) -> list[Cell
 def rest(cell: Cell, without: Iterable[str] = ()) -> dict[str, Any]:
     """All attributes of a cell but some. Without `loss` or `filter`, its settings are left out too."""
     left_out = set(without)
-    keys = attribute_names([cell])
-    for part in {"loss", "filter"} & left_out:
-        keys = [key for key in keys if not key.startswith(f"{part}.")]
-    return {key: attribute(cell, key) for key in keys if key not in left_out}
+    inside = tuple(f"{part}." for part in {"loss", "filter"} & left_out)
+    return {key: value for key, value in attributes(cell).items() if key not in left_out and not key.startswith(inside)}
 
 
 def identity(attributes: Mapping[str, Any]) -> str:

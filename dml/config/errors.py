@@ -19,13 +19,12 @@ from dml.counting import counted
 from dml.discovery import suggestion
 
 FIRST: dict[str, dict[str, str]] = {
-    "": {"grid": "vary", "reference_values": "published"},
+    "": {"grid": "vary"},
     "datasets": {"name": "source", "id": "name", "settings": "options"},
     "noise": {"name": "model", "id": "name"},
     "training": {"init_from": "start"},
-    "audit": {"review_size": "looks"},
 }
-"""By section: what digests call settings. Cells have those of training too."""
+"""By section: what digests call settings that decide trials. Cells have those of training too."""
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
 SETTINGS = "_settings"

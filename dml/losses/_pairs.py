@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, among_references, divisor, full_precision, pair_masks, pair_weights
+from dml.losses._forms import Form, among_references, full_precision, pair_masks
 from dml.losses._geometry import Geometry, dot
 from dml.settings import Shown, check_count
 from dml.tensors import Ring
@@ -77,42 +77,6 @@ class HalfSquare(NamedTuple):
 
 
 Cost = Linear | Hinge | HalfSquare
-Costs = Callable[[Tensor], tuple[Cost, Cost]]
-
-
-def pair_mean(
-    costs: Costs,
-    geometry: Geometry,
-    positives: Tensor,
-    negatives: Tensor,
-    reduction: str,
-    boundary: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The loss and `active_share`, the share of the pairs that cost something: 0-d both. `boundary` (N, 1)."""
-    matrix = geometry.matrix if boundary is None else geometry.matrix.sub_(boundary.detach())
-    count = positives.sum() + negatives.sum()
-    as_positive, as_negative = costs(matrix)
-    pull, push = as_positive.weighted(positives), as_negative.weighted(negatives)
-    active = pull.active + push.active
-    divided_by = divisor(reduction, count, active)
-    derivative = pull.slope.sub_(push.slope)
-    terms = []
-    if boundary is not None and boundary.requires_grad:
-        terms = [(boundary, -derivative.sum(1, keepdim=True) / divided_by)]
-    value = geometry.finish((pull.total + push.total) / divided_by, derivative, *terms, divisor=divided_by)
-    return value, active / count.clamp(min=1)
-
-
-def each_pair(
-    costs: Costs, geometry: Geometry, labels: Tensor, tuples: Form, boundary: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """Each pair's loss and how often it counts, (T,) both, T = N^2 or, of given tuples, 2 N^2; differentiable."""
-    matrix = geometry.attached() if boundary is None else geometry.attached() - boundary
-    as_positive, as_negative = (cost.each() for cost in costs(matrix))
-    positives, negatives = pair_weights(labels, tuples, matrix.dtype)
-    if tuples is None:
-        return torch.lerp(as_negative, as_positive, positives).flatten(), (positives + negatives).flatten()
-    return torch.cat((as_positive, as_negative)).flatten(), torch.cat((positives, negatives)).flatten()
 
 
 class Memory(nn.Module):

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, pair_weights
+from dml.losses._forms import REDUCTIONS, Form, check_classes, checked_labels, divisor, pair_weights
 from dml.losses._geometry import Geometry, dot
-from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss, each_pair, pair_mean
+from dml.losses._pairs import Cost, HalfSquare, Hinge, Linear, PairLoss
 from dml.settings import check_above, check_at_least, check_choice, check_count, check_number
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
-class Contrastive(PairLoss):
+class PairMean(PairLoss):
+    """The base of means over pairs: each costs something by its distance, or by that less a boundary of its anchor."""
+
+    measure: str = "euclidean"
+    reduction: str
+
+    @abstractmethod
+    def costs(self, gap: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative; gap = d, or d - beta."""
+
+    def beta_of(self, labels: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """The boundary of each anchor, (N, 1), if there is one."""
+        return None
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        labels = checked_labels(embeddings, labels)
+        geometry, positives, negatives = self.compare(embeddings, labels, tuples, self.measure, pair_weights)
+        beta = self.beta_of(labels, geometry.matrix.dtype)
+        count = positives.sum() + negatives.sum()
+        as_positive, as_negative = self.costs(geometry.matrix if beta is None else geometry.matrix.sub_(beta.detach()))
+        pull, push = as_positive.weighted(positives), as_negative.weighted(negatives)
+        active = pull.active + push.active
+        divided_by = divisor(self.reduction, count, active)
+        derivative = pull.slope.sub_(push.slope)
+        self.stats, terms = {"active_share": active / count.clamp(min=1)}, []
+        if beta is not None:
+            self.stats["beta"] = beta.detach().sum() / max(len(beta), 1)
+            terms = [(beta, -derivative.sum(1, keepdim=True) / divided_by)] if beta.requires_grad else []
+        return geometry.finish((pull.total + push.total) / divided_by, derivative, *terms, divisor=divided_by)
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
+        labels = checked_labels(embeddings, labels)
+        matrix = Geometry(embeddings, self.measure, self.normalize).attached()
+        beta = self.beta_of(labels, matrix.dtype)
+        as_positive, as_negative = (cost.each() for cost in self.costs(matrix if beta is None else matrix - beta))
+        positives, negatives = pair_weights(labels, tuples, matrix.dtype)
+        if tuples is None:
+            return torch.lerp(as_negative, as_positive, positives).flatten(), (positives + negatives).flatten()
+        return torch.cat((as_positive, as_negative)).flatten(), torch.cat((positives, negatives)).flatten()
+
+
+class Contrastive(PairMean):
     """Contrastive loss, a mean over pairs.
 
         hadsell:  positive 1/2 d^2,  negative 1/2 [margin - d]_+^2  (Hadsell, Chopra, LeCun 2006, eq. 4)
@@ -50,29 +94,16 @@ class Contrastive(PairLoss):
         check_choice("form", form, ("hadsell", "squared"))
         check_choice("reduction", reduction, REDUCTIONS)
         self.margin, self.form, self.reduction = margin, form, reduction
-        self._measure = "euclidean" if form == "hadsell" else "squared"
+        self.measure = "euclidean" if form == "hadsell" else "squared"
 
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        labels = checked_labels(embeddings, labels)
-        compared = self.compare(embeddings, labels, tuples, self._measure, pair_weights)
-        value, active = pair_mean(self._costs, *compared, self.reduction)
-        self.stats = {"active_share": active}
-        return value
-
-    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
-        labels = checked_labels(embeddings, labels)
-        return each_pair(self._costs, Geometry(embeddings, self._measure, self.normalize), labels, tuples)
-
-    def _costs(self, d: Tensor) -> tuple[Cost, Cost]:
-        """A pair's cost as a positive and as a negative; d is squared for the form `squared`."""
+    def costs(self, gap: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative; the distance is squared for the form `squared`."""
         if self.form == "hadsell":
-            return HalfSquare(d), HalfSquare(self.margin - d)
-        return Linear(d), Hinge(self.margin - d)
+            return HalfSquare(gap), HalfSquare(self.margin - gap)
+        return Linear(gap), Hinge(self.margin - gap)
 
 
-class Margin(PairLoss):
+class Margin(PairMean):
     """Margin loss (Wu, Manmatha, Smola, Kraehenbuehl 2017, Sampling matters, sec. 4.2), a mean over pairs.
 
         positive [d - beta + margin]_+,   negative [beta - d + margin]_+
@@ -122,31 +153,16 @@ class Margin(PairLoss):
         else:
             self.beta = nn.Parameter(start)
 
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1, tuples in any form of `_forms` -> scalar."""
-        labels = checked_labels(embeddings, labels)
-        compared = self.compare(embeddings, labels, tuples, "euclidean", pair_weights)
-        beta = self._beta_of(labels, compared[0])
-        value, active = pair_mean(self._costs, *compared, self.reduction, beta)
-        self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
-        return value
-
-    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
-        labels = checked_labels(embeddings, labels)
-        geometry = Geometry(embeddings, "euclidean", self.normalize)
-        return each_pair(self._costs, geometry, labels, tuples, self._beta_of(labels, geometry))
-
-    def _costs(self, gap: Tensor) -> tuple[Cost, Cost]:
-        """A pair's cost as a positive and as a negative, where gap = d - beta."""
+    def costs(self, gap: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative; gap = d - beta."""
         return Hinge(gap + self.margin), Hinge(self.margin - gap)
 
-    def _beta_of(self, labels: Tensor, geometry: Geometry) -> Tensor:
-        """beta of each anchor, (N, 1)."""
+    def beta_of(self, labels: Tensor, dtype: torch.dtype) -> Tensor:
+        """beta of each anchor, (N, 1); labels int64 (N,) in 0 .. num_classes - 1."""
         if self.beta_per == "class":
             check_classes(labels, len(self.beta))
         index = labels if self.beta_per == "class" else torch.zeros_like(labels)
-        return self.beta.index_select(0, index).to(geometry.matrix.dtype)[:, None]
+        return self.beta.index_select(0, index).to(dtype)[:, None]
 
 
 class BinomialDeviance(PairLoss):

@@ -183,13 +183,6 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
     return distance((x1, x2, x1, x2), weights, squared, pull)
 
 
-def mean_hinge(x: Tensor, positive: Tensor, near: NearestPairs, margin: float) -> tuple[Tensor, Tensor]:
-    """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both."""
-    losses = torch.relu(positive + margin - near.distance) * near.exists
-    count = near.exists.sum().clamp(min=1)
-    return losses.sum() / count + unless_finite(x), (losses.detach() > 0).sum() / count
-
-
 class Hinge(PairLoss):
     """[d + margin - the distance to the nearest negative]_+, a mean over the positive pairs (i, j) of a batch.
 
@@ -216,9 +209,10 @@ class Hinge(PairLoss):
         labels = checked_labels(embeddings, labels)
         x = positions(embeddings, self.normalize)
         near = nearest(x, labels, self.synthesis, self.points, self.normalize)
-        value, active = mean_hinge(x, self.positive(x, labels, near), near, self.margin)
-        self.stats = {"active_share": active}
-        return value
+        losses = torch.relu(self.positive(x, labels, near) + self.margin - near.distance) * near.exists
+        count = near.exists.sum().clamp(min=1)
+        self.stats = {"active_share": (losses.detach() > 0).sum() / count}
+        return losses.sum() / count + unless_finite(x)
 
     @abstractmethod
     def positive(self, x: Tensor, labels: Tensor, near: NearestPairs) -> Tensor:

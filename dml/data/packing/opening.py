@@ -69,9 +69,9 @@ def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} cannot be read: {error}; {AGAIN}") from error
 
 
-def content_digest(source: Source, raw: Path, workers: int | None = None, listing: Listing | None = None) -> str:
+def content_digest(source: Source, raw: Path, listing: Listing | None = None) -> str:
     """SHA-256 over each image's decoded pixels at their own size, and its labels. Raises DataError."""
-    workers = workers or os.cpu_count() or 1
+    workers = os.cpu_count() or 1
     listing = listing or list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
@@ -91,7 +91,7 @@ def check_content(source: Source, raw: Path) -> None:
         return
     listing = list_images(source, raw, os.cpu_count() or 1, lambda line: None)
     check_counts(source, listing.index)
-    if source.content and (got := content_digest(source, raw, listing=listing)) != source.content:
+    if source.content and (got := content_digest(source, raw, listing)) != source.content:
         raise DataError(
             f"{source.name}: the archives are intact, but the images or labels are not those of the dataset "
             f"(content digest {got}, expected {source.content})"

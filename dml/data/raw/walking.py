@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -109,7 +109,7 @@ def is_image(path: Path) -> bool:
     return path.name.lower().endswith(suffixes())
 
 
-def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
+def image_files(folder: Path) -> ImageFiles:
     """The images below a folder, and what is left out. Raises DataError as `files_below` and `check_text`."""
     paths, folders, endings = [], [], Counter[str]()
     for path, is_folder in entries_below(folder):
@@ -117,7 +117,7 @@ def image_files(folder: Path, others: Container[str] = ()) -> ImageFiles:
             folders.append(path)
         elif is_image(path):
             paths.append(check_text(path))
-        elif path.name not in others:
+        else:
             endings[path.suffix.lower()] += 1
     filled = {folder, *(above for parent in {path.parent for path in paths} for above in (parent, *parent.parents))}
     empty = [path.relative_to(folder).as_posix() for path in folders if path not in filled and path.parent in filled]
