@@ -112,7 +112,7 @@ def _row(results: Results, entry: dict[str, Any]) -> dict[str, Any]:
     gain, same, key = matching[0]
     best, cheap, falls = gain.best, _without_training(gain.untrained), entry.get("falls")
     ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
-    ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
+    ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False, method=best)
     do = f"{cheap} ({gain_verdict(gain.gain)})"
     if falls:
         do = f"does not stand: {falls}"

@@ -91,9 +91,16 @@ def untrained(
 
 
 def gain_of_best(
-    results: Results, dataset: str, noise: str, rate: float, key: str, length: int | None = None, oracles: bool = True
+    results: Results,
+    dataset: str,
+    noise: str,
+    rate: float,
+    key: str,
+    length: int | None = None,
+    oracles: bool = True,
+    method: str | None = None,
 ) -> Gain | None:
-    """The best method at a noise rate against the best baseline; None if either has no score.
+    """The best method at a noise rate, or a given one, against the best baseline; None if either has no score.
 
     The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it, of
     `length` dimensions or of any number. Without `oracles` no method counts whose filter is told the true rate.
@@ -106,7 +113,7 @@ def gain_of_best(
     if baseline is None or not means:
         return None
     validated = validations(results, means)
-    best = best_of(validated or means)
+    best = method or best_of(validated or means)
     gain, sources = gain_of_cell(results, best, baseline, key)
     above = sum(mean > baseline.score for mean in means.values())
     trained = [name for name in means if losses.closed_form_of(results.cells[name].loss.name) is None]
