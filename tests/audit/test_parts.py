@@ -12,12 +12,6 @@ from dml.audit.neighbours import contradictions, nearest, vote
 from dml.audit.probabilities import fit, turn
 
 
-def together(vectors: torch.Tensor, rows: torch.Tensor, k: int):
-    blocks = list(nearest(vectors, rows, k))
-    assert torch.cat([block.queries for block in blocks]).equal(rows)
-    return torch.cat([block.rows for block in blocks]), torch.cat([block.cosine for block in blocks])
-
-
 @pytest.mark.parametrize("chunk", [1 << 21, 500])  # one tile, many
 @pytest.mark.parametrize("faiss", [True, False])
 def test_they_equal_a_naive_search(monkeypatch, chunk, faiss):
@@ -29,7 +23,9 @@ def test_they_equal_a_naive_search(monkeypatch, chunk, faiss):
     rows = np.flatnonzero(np.arange(230) % 10 != 3)
     unit = vectors.astype(np.float64) / np.maximum(np.linalg.norm(vectors.astype(np.float64), axis=1), 1e-30)[:, None]
     cosine = unit[rows] @ unit[rows].T
-    found, similar = together(torch.from_numpy(vectors), torch.from_numpy(rows), 12)
+    blocks = zip(*nearest(torch.from_numpy(vectors), torch.from_numpy(rows), 12), strict=True)
+    queries, found, similar = map(torch.cat, blocks)
+    assert np.array_equal(queries, rows)
     seen = rows != 7  # all have the same cosine to a zero vector
     expected = np.argsort(-cosine, axis=1, kind="stable")[:, :12]
     assert np.array_equal(found[seen], rows[expected[seen]])

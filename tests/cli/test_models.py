@@ -24,19 +24,6 @@ def results(project, study, *rows, **columns):
     frame.to_parquet(project / "results" / study / "trials.parquet")
 
 
-def of_levels(project, study, *levels, tuned):
-    """A study with a cell and a model at each level, which are called `<noise>-<rate>`; the last scores highest."""
-    names = [f"{noise}-{rate}".replace(":", "-") for noise, rate in levels]
-    rows, columns = [], []
-    for number, (name, level) in enumerate(zip(names, levels, strict=True)):
-        trial(project, name)
-        for phase in ["tune"] * tuned + ["confirm"]:
-            rows.append((name, name, phase, 0, "finished", 0.5 + number / 10))
-            columns.append(level)
-    noise, rate = zip(*columns, strict=True)
-    results(project, study, *rows, noise=noise, rate=rate)
-
-
 def test_a_study_is_its_best_cell_by_validation_and_that_cells_best_seed(project):
     folders = {key: trial(project, key) for key in ("a0", "a1", "b0", "b1")}
     rows = [("t0", "a", "tune", 0, "finished", 0.7), ("t1", "b", "tune", 0, "finished", 0.6)]
@@ -91,5 +78,14 @@ def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatc
 )
 @pytest.mark.parametrize("tuned", [True, False])
 def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
-    of_levels(project, "photos", *levels, tuned=tuned)
+    """A cell and a model at each level are called `<noise>-<rate>`; the last scores highest."""
+    rows, columns = [], []
+    for number, (noise, rate) in enumerate(levels):
+        name = f"{noise}-{rate}".replace(":", "-")
+        trial(project, name)
+        for phase in ["tune"] * tuned + ["confirm"]:
+            rows.append((name, name, phase, 0, "finished", 0.5 + number / 10))
+            columns.append((noise, rate))
+    noises, rates = zip(*columns, strict=True)
+    results(project, "photos", *rows, noise=noises, rate=rates)
     assert find_model("photos").parent.name == expected

@@ -21,7 +21,6 @@ from dml.training import data as trial_data
 pytestmark = pytest.mark.slow
 
 KINDS = ("ant", "bee", "cat", "dog", "elk")
-EACH = 20
 STUDY = """\
 title: Pets
 datasets:
@@ -34,13 +33,13 @@ training: {backbone: mlp, embedding_size: 4, steps: 2, batch: {classes: 2, per_c
 MOVED = {"ant/03.png": "bee", "bee/07.png": "elk", "cat/00.png": "ant", "dog/11.png": "cat", "elk/19.png": "dog"}
 
 
-def photograph(root: Path, kinds=KINDS, each: int = EACH) -> None:
+def photograph(root: Path) -> None:
     """A pattern for each kind, 12 x 10 pixels, at changing brightness and with noise."""
     generator = np.random.default_rng(0)
-    for kind in kinds:
+    for kind in KINDS:
         pattern = generator.normal(size=(10, 12, 3))
         (root / kind).mkdir(parents=True, exist_ok=True)
-        for number in range(each):
+        for number in range(20):
             pixels = 128 + 35 * pattern + 10 * generator.normal(size=pattern.shape) + generator.normal(0, 15)
             image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
             image.save(root / kind / f"{number:02d}.png")
@@ -62,11 +61,6 @@ def work(tmp_path, monkeypatch):
     return run
 
 
-def misplace() -> None:
-    for path, kind in MOVED.items():
-        shutil.move(Path("photos") / path, Path("photos") / kind / f"{path.replace('/', '-')}")
-
-
 def wrong_files() -> dict[str, str]:
     """Where the misplaced files are now, and what they really are."""
     return {f"{kind}/{path.replace('/', '-')}": path.split("/")[0] for path, kind in MOVED.items()}
@@ -82,17 +76,14 @@ def answer(plan: audit.ReviewPlan, paths: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def paths_of(folder: Path) -> list[str]:
-    return pd.read_csv(folder / "audit.csv").sort_values("index")["path"].tolist()
-
-
 def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
     photograph(Path("photos"))
-    misplace()
+    for path, kind in MOVED.items():
+        shutil.move(Path("photos") / path, Path("photos") / kind / path.replace("/", "-"))
     work()
     done, asking = Path("audit/pets"), Path("pipelines/audits/pets")
-    paths, truth = paths_of(done), wrong_files()
-    table = pd.read_csv(done / "audit.csv")
+    table, truth = pd.read_csv(done / "audit.csv"), wrong_files()
+    paths = table.sort_values("index")["path"].tolist()
     assert set(table["path"].head(5)) == set(truth)
     assert dict(table[["path", "suggested"]].head(5).values.tolist()) == truth
     content = json.loads((done / "summary.json").read_text())

@@ -35,16 +35,11 @@ def test_labels_are_unique_and_say_the_value(one, ticks):
         assert [_value(label) * one / 100 for label in labels] == pytest.approx(values, abs=0.02 * step)
 
 
-def _drawings(results):
-    """Those of the study's page."""
+def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
+    seen, results = set(), loaded(synthetic.study())
     found = [discovery.build(PACKAGE, name) for name in assembly.STUDY]
     blocks = flat(block for section in found if section.applies(results) for block in section.content(results))
-    return [block for block in blocks if isinstance(block, Drawing) and block.figure is not None]
-
-
-def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
-    seen = set()
-    for drawing in _drawings(loaded(synthetic.study())):
+    for drawing in (block for block in blocks if isinstance(block, Drawing) and block.figure is not None):
         lines = [line for axes in drawing.figure.axes for line in axes.lines]
         drawn = np.concatenate([np.asarray(data, float) for line in lines for data in line.get_data()])
         (column,) = {"score mean", "score"} & set(drawing.data)

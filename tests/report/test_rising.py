@@ -12,10 +12,6 @@ def curve(scores, steps=STEPS):
     return list(zip((1000 * np.asarray(steps)).tolist(), np.asarray(scores, dtype=float).tolist(), strict=True))
 
 
-def noisy(level, share, seed, evaluations):
-    return level * (1 + share * np.random.default_rng(seed).normal(size=evaluations))
-
-
 SHAPES = {
     "flat": (np.full(11, 0.6), False),
     "linear": (0.2 + 0.5 * STEPS, True),
@@ -46,7 +42,8 @@ def test_noise_seldom_hides_a_rise_and_seldom_makes_one(evaluations, share, leas
     """Noise of 2% of the score, on a flat curve and on one that rises by 12% in its last fifth: 300 of each."""
     steps = np.linspace(0, 1, evaluations)
     trend = 1 + share * (steps - 1) / 0.2
-    found = [still_rises(curve(trend * noisy(0.6, 0.02, seed, evaluations), steps)) for seed in range(300)]
+    noise = [1 + 0.02 * np.random.default_rng(seed).normal(size=evaluations) for seed in range(300)]
+    found = [still_rises(curve(trend * 0.6 * each, steps)) for each in noise]
     assert least <= np.mean(found) <= max(most, 0.1)
 
 

@@ -3,7 +3,6 @@
 import html.parser
 import re
 import urllib.parse
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -31,18 +30,9 @@ class _Links(html.parser.HTMLParser):
                 self.ids.append(value)
 
 
-def _pages(report: Path) -> list[Path]:
-    return [
-        report / "index.html",
-        report / "claims.html",
-        report / "theory.html",
-        report / "glossary.html",
-        *sorted((report / "studies").glob("*.html")),
-    ]
-
-
 def test_every_link_and_image_resolves(site):
-    pages = _pages(site.report)
+    pages = [site.report / f"{name}.html" for name in ("index", "claims", "theory", "glossary")]
+    pages += (site.report / "studies").glob("*.html")
     assert len(pages) == 7
     for page in pages:
         content = _Links(page.read_text(encoding="utf-8"))

@@ -15,7 +15,6 @@ from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
 STUDY = """
 title: Toys

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import toy
 
 from dml.config import Study
 from dml.sweep import cost as costs
@@ -60,16 +61,12 @@ def cost(tmp_path, **changes) -> Estimate:
     return estimate(study, tmp_path / "data/study", tmp_path / "store", tmp_path / "results")
 
 
-def describe(*asked):
-    return {"packed": "p", "split": "s", "labels": json.dumps(asked)}
-
-
 @pytest.mark.parametrize(
     "search", [{"trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}]
 )
 def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
     changes = {"search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
-    plan = Plan(Study(**{**STUDY, **changes}), TrialStore(tmp_path), describe)
+    plan = Plan(Study(**{**STUDY, **changes}), TrialStore(tmp_path), toy.describe)
     found = cost(tmp_path, **changes)
     assert found.trials == plan.total
     assert (found.cells, found.confirming) == (2, 6)

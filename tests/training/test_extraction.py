@@ -38,11 +38,6 @@ def whole_of(packed, tmp_path_factory):
     return {name: np.array(open_features(folder).array) for name, folder in each.items()}
 
 
-@pytest.fixture(scope="module")
-def whole(whole_of):
-    return whole_of["features"]
-
-
 SLOW = """
 import json, sys, time
 from pathlib import Path

@@ -116,15 +116,12 @@ def test_truncated_files(form, share):
         decode(content[: int(share * len(content))], 3)
 
 
-def png(chunks):
-    parts = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
 def large_png(side):
     """A grey PNG whose header states a square of this side. The rest is never read."""
     header = struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)
-    return png(((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")))
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b""))
+    parts = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def test_thirty_thousand_pixels_a_side():

@@ -50,25 +50,9 @@ def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
-@pytest.fixture
-def failing(monkeypatch):
-    """Makes the bodies of the first responses fail with the given errors, after 10 bytes each."""
-
-    def fail(*errors):
-        waiting, ask = list(errors), urllib.request.urlopen
-
-        def urlopen(*arguments, **keywords):
-            answer = ask(*arguments, **keywords)
-            if waiting:
-                answer.fp = io.BufferedReader(Failing(waiting.pop(0)))
-            return answer
-
-        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
-
-    return fail
-
-
 class Failing(io.RawIOBase):
+    """The body of a response that fails after 10 bytes."""
+
     def __init__(self, error):
         self.error, self.first = error, True
 
@@ -86,9 +70,17 @@ class Failing(io.RawIOBase):
 @pytest.mark.parametrize(
     "error", [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")]
 )
-def test_any_error_of_the_connection_is_retried(error, server, tmp_path, failing):
+def test_any_error_of_the_connection_is_retried(error, server, tmp_path, monkeypatch):
     server.files["/a.zip"] = bytes(1000)
-    failing(error, error)
+    waiting, ask = [error, error], urllib.request.urlopen
+
+    def urlopen(*arguments, **keywords):
+        answer = ask(*arguments, **keywords)
+        if waiting:
+            answer.fp = io.BufferedReader(Failing(waiting.pop()))
+        return answer
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
     lines = []
     get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
     assert (tmp_path / "a.zip").read_bytes() == bytes(1000)

@@ -26,8 +26,6 @@ SHOWN = """(() => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, bars):
     """The page of `bars` in a browser, with helpers."""
-    if chromium.installed() is None:
-        pytest.skip("no chromium here")
     folder = tmp_path_factory.mktemp("browser")
     path = folder / "page.html"
     arguments = {"title": "Bars", "vectors": bars.vectors, "paths": bars.paths, "note": "Made images."}

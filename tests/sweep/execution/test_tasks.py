@@ -35,12 +35,8 @@ def resources(**changes) -> ResourcesSection:
     return ResourcesSection(**{"cpus_per_trial": 0.5, **changes})
 
 
-def niceness() -> int:
-    return os.nice(0)
-
-
 def test_a_worker_has_the_niceness_of_the_driver():
-    assert list(chain(*in_workers(resources(), niceness, [()]))) == [os.nice(0)]
+    assert list(chain(*in_workers(resources(), os.nice, [(0,)]))) == [os.nice(0)]
 
 
 def shadowed() -> list[str]:

@@ -4,11 +4,10 @@ import json
 
 import pandas as pd
 import pytest
-import toy
+from planned import finish, start
 
 from dml.snapshots import publishing
 from dml.sweep.plan import cells
-from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.init_from import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
@@ -31,31 +30,18 @@ def study(toy_study):
     return make
 
 
-def start(study, store):
-    plan = Plan(study, store, toy.describe)
-    plan.start(lambda job, outcome, reused: None)
-    return plan
+def scoring(value):
+    """`(job) ->` what a trial gives whose score at each of its evaluations is `value(job, step)`."""
 
+    def outcome_of(job):
+        wanted, part = job.spec.evaluation, "validation" if job.phase == "tune" else "test"
+        last = job.spec.training.total_steps
+        steps = sorted({*range(wanted.every or last or 1, last, wanted.every or last or 1), last})
+        steps = [0, *steps] if wanted.at_start and last else steps
+        curve = [[step, {f"{part}/fine/recall@1": float(value(job, step))}] for step in steps]
+        return Outcome(FINISHED, curve[-1][1], curve, seconds=1.0)
 
-def outcome_of(job, value):
-    """What a trial gives whose score at each of its evaluations is `value(job, step)`."""
-    wanted, part = job.spec.evaluation, "validation" if job.phase == "tune" else "test"
-    last = job.spec.training.total_steps
-    steps = sorted({*range(wanted.every or last or 1, last, wanted.every or last or 1), last})
-    steps = [0, *steps] if wanted.at_start and last else steps
-    curve = [[step, {f"{part}/fine/recall@1": float(value(job, step))}] for step in steps]
-    return Outcome(FINISHED, curve[-1][1], curve, seconds=1.0)
-
-
-def finish(plan, value, limit=None):
-    ran = []
-    while not plan.finished and len(ran) != limit:
-        job = plan.take()
-        outcome = outcome_of(job, value)
-        plan.store.write(job.key, outcome)
-        ran.append(job)
-        plan.end(job.id, outcome)
-    return ran
+    return outcome_of
 
 
 def rises_then_falls(peak):
@@ -69,8 +55,8 @@ def confirmed(plan):
 
 @pytest.mark.parametrize("peak", [0, 5, 15])
 def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_path, peak):
-    plan = start(study(), TrialStore(tmp_path))
-    finish(plan, rises_then_falls(peak))
+    plan, _ = start(study(), TrialStore(tmp_path))
+    finish(plan, scoring(rises_then_falls(peak)))
     best, outcome = plan.states[0].best(plan.study)
     assert best.number == 1
     assert best.spec.training.stop_at is None, "tuning trials see all steps"
@@ -91,16 +77,16 @@ def test_a_trial_that_is_best_on_the_way_wins_over_one_that_is_best_at_the_end(s
     def score(job, step):
         return scores[job.number][step // 5]
 
-    plans = [start(study({**BEST, "stop": stop}), TrialStore(tmp_path / stop)) for stop in ("best", "last")]
+    plans = [start(study({**BEST, "stop": stop}), TrialStore(tmp_path / stop))[0] for stop in ("best", "last")]
     for plan in plans:
-        finish(plan, score)
+        finish(plan, scoring(score))
     assert [plan.states[0].best(plan.study)[0].number for plan in plans] == [1, 0]
     assert [confirmed(plan)[0].spec.training.stop_at for plan in plans] == [5, None]
 
 
 def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path):
-    plan = start(study(), TrialStore(tmp_path / "ran"))
-    finish(plan, lambda job, step: rises_then_falls(10)(job, step) / 3)
+    plan, _ = start(study(), TrialStore(tmp_path / "ran"))
+    finish(plan, scoring(lambda job, step: rises_then_falls(10)(job, step) / 3))
     frame = trials_frame(plan.study, plan)
     folder = tmp_path / "results/toys"
     folder.mkdir(parents=True)
@@ -108,19 +94,19 @@ def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path):
     found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"
-    again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=snapshot_outcomes(tmp_path / "results")))
+    again, _ = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=snapshot_outcomes(tmp_path / "results")))
     assert again.finished
     assert [(j.key, j.settings) for j, _ in again.ended()] == [(j.key, j.settings) for j, _ in plan.ended()]
 
 
 @pytest.mark.parametrize("left", [[], [20], [0, 5, 10, 15], [0, 10, 20]])
 def test_a_published_trial_without_its_whole_curve_runs_again(study, tmp_path, left):
-    plan = start(study(), TrialStore(tmp_path / "ran"))
-    ran = finish(plan, rises_then_falls(10))
+    plan, _ = start(study(), TrialStore(tmp_path / "ran"))
+    ran = finish(plan, scoring(rises_then_falls(10)))
     cut = {}
     for job in ran:
         outcome = plan.store.read(job.key)
         curve = [point for point in outcome.curve if point[0] in left] if job.phase == "tune" else outcome.curve
         cut[job.key] = Outcome(FINISHED, outcome.scores, curve)
-    again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=cut))
-    assert [job.phase for job in finish(again, rises_then_falls(10))] == ["tune"] * 3
+    again, _ = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=cut))
+    assert [job.phase for job in finish(again, scoring(rises_then_falls(10)))] == ["tune"] * 3
