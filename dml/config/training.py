@@ -134,8 +134,8 @@ class TrainingSection(TrainingSettings):
         heads = [set(ends.get(key, [getattr(self, key)])) for key in ("head_start", "head_refit")]
         if any("components" in one and other & {"whitening", "lda"} for one, other in (heads, heads[::-1])):
             raise ValueError(
-                "head_start, head_refit: components are of features as they are, so they need another head than "
-                "whitening and lda: expected one kind, also of what is searched, or head_start: random"
+                "head_start, head_refit: components, which are of features as they are, and whitening or lda need "
+                "different heads: expected one kind, also of what is searched, or head_start: random"
             )
 
     def _check_train_from(self) -> None:
