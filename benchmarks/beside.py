@@ -59,10 +59,10 @@ def main() -> None:
         given[network] = free.unit(layers[steps.LAST])[np.argsort(images.rows)]
     packed, models = open_packed(args.cache / "cars-224"), trained(args.store)
     scores: dict[str, list[list[float]]] = {}
-    for fold, split in enumerate(
-        splits.make_several(packed.index, steps.source_of("cars", args.cache, args.data)[0], FOLDS, folds=True)
-    ):
-        fine, tests = packed.index["fine"].to_numpy(), split["final"].to_numpy() == "test"
+    source, _ = steps.source_of("cars", args.cache, args.data)
+    fine = packed.index["fine"].to_numpy()
+    for fold, split in enumerate(splits.make_several(packed.index, source, FOLDS, folds=True)):
+        tests = split["final"].to_numpy() == "test"
         only, embedded = free.Candidate(steps.LAST, "whitening", "mirror"), {}
         for network, features in given.items():
             fitted = free.candidates({steps.LAST: features[~tests]}, fine[~tests], None, only)

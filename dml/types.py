@@ -332,7 +332,7 @@ class TrainingSettings:
     learning_rate: Annotated[float, setting("of the backbone", gt=0)] = 1e-3
     head_learning_rate: Annotated[float | None, setting("of the embedding head; none: learning_rate", gt=0)] = None
     layer_decay: Annotated[
-        float | None, setting("the rate of each lower block of the backbone is multiplied by this", gt=0, le=1)
+        float | None, setting("the rate of each lower numbered block of the backbone is multiplied by this", gt=0, le=1)
     ] = None
     weight_decay: Annotated[float, setting("of weights; norms, biases, proxies and beta have none", ge=0)] = 0.0
     loss_learning_rate: Annotated[float | None, setting("of proxies and beta; none: 10 x learning_rate", gt=0)] = None

@@ -63,8 +63,6 @@ def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[st
     backbone: Any = model.backbone
     groups, layers = [], _layers(backbone) if training.layer_decay else [list(backbone.parameters())]
     rates = [training.learning_rate * (training.layer_decay or 1.0) ** below for below in range(len(layers))][::-1]
-    if training.layer_decay and len(layers) < 2:
-        raise ValueError(f"layer_decay: {type(backbone).__name__} names no blocks with numbers, such as `layer4`")
     layers.append(list(model.head.parameters()))
     rates.append(training.head_learning_rate or training.learning_rate)
     for layer, rate in zip(layers, rates, strict=True):

@@ -260,6 +260,9 @@ def read_vectors(path: Path, labels: Collection[str] = LABELS) -> np.ndarray:
     return vectors
 
 
+FEW = 8  # numbers beside images: a box, a place, sizes. Embeddings have more
+
+
 def has_vectors(path: Path, columns: Mapping[str, str] | None = None) -> bool:
     """Whether a file contains vectors, and not the paths of images. Errors of vectors are said when they are read.
 
@@ -275,11 +278,11 @@ def has_vectors(path: Path, columns: Mapping[str, str] | None = None) -> bool:
         return True
     columns = columns or {}
     paths = [columns["path"]] if "path" in columns else ["path", *USUAL["path"]]
-    for name in table if len(table) else ():
-        first = str(table[name].iloc[0])
-        if is_image(Path(first)) or (name.lower() in map(str.lower, paths) and os.path.isfile(path.parent / first)):
-            return False
     numbers = [name for name in _others(table, (*LABELS, *columns.values())) if _mostly_numbers(table[name])]
+    for name in table if len(table) else ():
+        first, usual = str(table[name].iloc[0]), name.lower() in map(str.lower, paths)
+        if (is_image(Path(first)) and (usual or len(numbers) < FEW)) or (usual and os.path.isfile(path.parent / first)):
+            return False
     return len(numbers) > (2 if all(_whole(table[name]) for name in numbers) else 1)  # two: such as width and height
 
 

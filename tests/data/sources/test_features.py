@@ -135,6 +135,8 @@ def test_a_table_of_images_with_numbers_has_no_vectors(tmp_path, name, image, mo
     pd.DataFrame({name: [image], **more, "width": 3, "height": 5}).to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "001").touch()
     assert not has_vectors(tmp_path / "t.csv")
+    pd.DataFrame({"shot": ["a.jpg"], **{f"x{i}": 0.5 for i in range(8)}}).to_csv(tmp_path / "wide.csv", index=False)
+    assert has_vectors(tmp_path / "wide.csv"), "embeddings of images"
     assert not has_vectors(tmp_path / "t.csv", {"path": name})
 
 
