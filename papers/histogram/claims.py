@@ -15,12 +15,12 @@ CONTRASTIVE = {"loss": "contrastive"}
 SCRATCH = {"training.init_from": None}
 
 
-@claim("histogram-bins-cub", "histogram-bins-cub200")
+@claim("histogram-bins-cub", "histogram-bins-cub200-cuhk03")
 def bins_cub(results: Results) -> Iterator[Comparison]:
-    yield slope(results, "loss.bins", {}, None, TEST, scale="log", within=0.5)
+    yield slope(results, "loss.bins", {}, None, TEST, where={"dataset": "cub200"}, scale="log", within=0.5)
 
 
-@claim("histogram-bins-cuhk03", "histogram-bins-cuhk03")
+@claim("histogram-bins-cuhk03", "histogram-bins-cub200-cuhk03")
 def bins_cuhk03(results: Results) -> Iterator[Comparison]:
     yield slope(
         results,
@@ -28,13 +28,16 @@ def bins_cuhk03(results: Results) -> Iterator[Comparison]:
         {},
         None,
         TEST,
+        where={"dataset": "cuhk03"},
         scale="log",
         note=(
             "Larger bins are fewer bins. The other half of overfitting, training scores that do not fall, is "
             "the next test."
         ),
     )
-    yield slope(results, "loss.bins", {}, None, "train/fine/recall@1", scale="log", within=0.5)
+    yield slope(
+        results, "loss.bins", {}, None, "train/fine/recall@1", where={"dataset": "cuhk03"}, scale="log", within=0.5
+    )
 
 
 @claim("histogram-bins-200", "histogram-bins-numbers")
