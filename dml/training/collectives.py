@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from dml.protocols import Loss
 from dml.training.process import rank_and_size
 
-version = 2
+version = 3
 """Of the numbers that only trials of several processes have: which process draws which random numbers."""
 
 

@@ -175,10 +175,10 @@ class Training:
         training = spec.training
         self.spec, self.total_steps = spec, training.total_steps
         self._folder, self._device, self._checkpoint_seconds = Path(folder), torch.device(device), checkpoint_seconds
-        self._rank, _ = share = share_of_batch(training.batch.size)
+        self._rank, workers = share = share_of_batch(training.batch.size)
         self.data = data = open_trial(spec, Path(data_root))
         self._augment = build_augment(spec, data)
-        self._streams = RandomStreams(spec.seed, self._rank, self._device)
+        self._streams = RandomStreams(spec.seed, self._rank, workers, self._device)
         with self._streams.as_global():
             self.model = build_model(spec, data, resumes(self._folder)).to(self._device)
             if training.channels_last:
@@ -287,7 +287,8 @@ class Training:
         if self.spec.training.channels_last:
             images = images.contiguous(memory_format=torch.channels_last)
         half = self.spec.training.precision == "bfloat16"
-        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=half):
+        autocast = torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=half)
+        with autocast, self._streams.of_process(self.step):
             embeddings = self._forward(images)
         embeddings = gather(embeddings.float())
 

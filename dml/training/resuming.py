@@ -26,10 +26,10 @@ from dml.types import EvaluationPoint
 class RandomStreams:
     """One generator for each purpose, and the trial's own global random state (initial weights, dropout)."""
 
-    def __init__(self, seed: int, rank: int, device: torch.device):
+    def __init__(self, seed: int, rank: int, workers: int, device: torch.device):
         self.miner = generator(seed, "miner", device)
         self.augment = generator(seed, f"augment/{rank}", device)
-        self._seed, self._rank, self._device = seed, rank, device
+        self._seed, self._rank, self._workers, self._device = seed, rank, workers, device
         self._global: list[Tensor] = []  # states of torch's global generators: the CPU's, and the trial's GPU's
 
     @contextmanager
@@ -50,6 +50,15 @@ class RandomStreams:
         """Begin the augmentation stream of this step, in every process but the first."""
         if self._rank:
             self.augment = generator(self._seed, f"augment/{self._rank}/{step}", self._device)
+
+    @contextmanager
+    def of_process(self, step: int) -> Iterator[None]:
+        """Run the network with dropout of this process's own, where several share the trial."""
+        shared, gpus = self._workers > 1, [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(gpus, enabled=shared):
+            if shared:
+                torch.manual_seed(derive(self._seed, f"network/{self._rank}/{step}"))
+            yield
 
     def state_dict(self) -> dict[str, Any]:
         return {"miner": self.miner.get_state(), "augment": self.augment.get_state(), "global": self._global}

@@ -9,6 +9,7 @@ from processes import train
 
 from dml.training.collectives import synchronised
 from dml.training.loop import Training
+from dml.training.resuming import RandomStreams
 from dml.types import FilterSpec
 
 pytestmark = pytest.mark.slow
@@ -72,6 +73,20 @@ def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, ma
     found, [resumed, _] = train(spec, data_root, tmp_path / "resumed", 2)
     assert found.curve == whole.curve
     assert_same([state, resumed])
+
+
+def test_each_process_draws_its_own_dropout_and_else_the_same():
+    """A loss that draws numbers draws them alike in all."""
+    found = []
+    for rank in range(2):
+        streams = RandomStreams(0, rank, 2, torch.device("cpu"))
+        with streams.as_global():
+            with streams.of_process(step=3):
+                dropped = torch.dropout(torch.ones(100), 0.5, train=True)
+            found.append((dropped, torch.rand(3)))
+    (one, alike), (other, again) = found
+    assert not torch.equal(one, other)
+    assert torch.equal(alike, again)
 
 
 @pytest.mark.gpu

@@ -309,6 +309,6 @@ def test_the_name_of_a_noise_changes_no_key(toy_study):
 def test_only_several_workers_enter_a_key(toy_study):
     one, two = (spec(toy_study(training={"steps": 10, **given})) for given in ({}, {"workers": 2}))
     assert keys.key(two) != keys.key(one)
-    assert keys.versions(two)["training.workers"] == 2
+    assert keys.versions(two)["training.workers"] == 3
     assert "training.workers" not in keys.versions(one)
     assert keys.key(one) == keys.key(spec(toy_study(training={"steps": 10, "workers": 1})))
