@@ -189,6 +189,7 @@ NOISE_CONTEXT = {
     "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
     "given": "int64 (n,), the labels as they came with the images; -1: none",
     "index": "int64 (n,), the rows of the packed data that the labels belong to",
+    "paths": "text (n,), the images' files",
     "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",
 }
 """What a noise model may ask for beside labels and a seed: keywords of `corrupt`, and what they are."""

@@ -47,6 +47,8 @@ def audit(
     if strangers := occupied((project.root / LABELS / study).resolve(), [f"{name}.csv" for name in CHOICES]):
         raise ValueError(refusal(strangers, project.root))  # not only once the audit is done
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
+    if review is not None and review_size is not None:
+        raise ValueError("--review takes in what was looked at, --review-size asks for other images: give one of them")
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
     if review is None:

@@ -153,7 +153,8 @@ def search(
         searched = models.Embedded(queried, best.embed(features))
     else:
         if len(places) < 3:
-            raise ValueError(f"{places[0]}: no such folder. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
+            said = f"{places[0]} is a model, so a query is missing" if first.exists() else f"{first}: no such folder"
+            raise ValueError(f"{said}. Expected FOLDER QUERY..., or MODEL FOLDER QUERY...")
         if root is not None or mirror is not None:
             raise typer.BadParameter("--root and --mirror are about a search without a model, which has its own")
         model, folder = places[0], Path(places[1])
@@ -162,9 +163,9 @@ def search(
         if (pictures := not models.takes_vectors(trained)) and (labels is not None or column):
             raise typer.BadParameter("--labels and --column are about vectors, and this model takes images")
         if pictures:
-            queries = models.image_files(map(Path, places[2:]))
-            gallery = models.embed_files(trained, models.image_files([folder]), skip_corrupt)
-            searched = models.embed_files(trained, queries)
+            files = models.image_files([folder])
+            searched = models.embed_files(trained, models.image_files(map(Path, places[2:])), skip_corrupt)
+            gallery = models.embed_files(trained, files, skip_corrupt)
         else:
             called = columns(column)
             gallery = models.embed_rows(trained, folder, called, labels)

@@ -88,7 +88,7 @@ def _of_study(study: str, dataset: str | None, noise: str | None) -> Path:
             raise ValueError(f"study {study!r} has no results here: run it with `dml run {study}`")
         raise ValueError(
             f"{study!r}: expected a trial's folder, a model of MLflow (models:/...), or a study with "
-            f"results{suggestion(study, sorted(tables))}"
+            f"results{suggestion(study, sorted(tables) or project.names())}"
         )
     trials = cells_for_use(pd.read_parquet(project.results / study / "trials.parquet"), study, dataset, noise)
     confirmed, order = trials[trials["phase"] == "confirm"], validation_scores(trials)

@@ -46,7 +46,7 @@ def table(
     ----------
     index, labels : int64 (n,), the rows of the packed data, and their clean labels.
     models : (name, rate, settings) each, no two with the same name and rate. `subset:mine` is `subset`.
-    context : `features` and `given` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C) with the
+    context : `features`, `given`, `paths` (see `dml.protocols.NOISE_CONTEXT`); `images`, uint8 (N, H, W, C) with the
         training images at `images[index]`, from which features are computed if a model needs some and none are given.
 
     The columns are noise, rate, seed, phase, index, observed (-1: left out), flipped, in the order of `index`.

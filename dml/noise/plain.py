@@ -105,7 +105,7 @@ class LabelFile(Rated):
     """
 
     version: ClassVar[int] = 1
-    context: ClassVar[tuple[str, ...]] = ("index", "phase")
+    context: ClassVar[tuple[str, ...]] = ("index", "phase", "paths")
     makes_noise: ClassVar[bool] = False
     file_settings: ClassVar[Sequence[str]] = ("path",)
 
@@ -116,21 +116,30 @@ class LabelFile(Rated):
             raise ValueError(f"noise 'label_file': path: expected a .csv, .tsv or .parquet file, got {str(path)!r}")
 
     def corrupt(
-        self, labels: np.ndarray, seed: int, index: np.ndarray | None = None, phase: str = "confirm"
+        self,
+        labels: np.ndarray,
+        seed: int,
+        index: np.ndarray | None = None,
+        phase: str = "confirm",
+        paths: np.ndarray | None = None,
     ) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,).
 
         `index`: int64 (n,), the rows in the packed data; None: 0 to n - 1. `phase`: a label of a class that `labels`
-        does not contain is an error in `"confirm"`; in `"tune"` its sample is left out. Raises ValueError: the file is
-        missing or unreadable, its columns differ, an index is missing or occurs twice, a label is not a training class,
-        or the rate does not match.
+        does not contain is an error in `"confirm"`; in `"tune"` its sample is left out. `paths`: text (n,), compared
+        with a column `path` of the file. Raises ValueError: the file is missing or unreadable, its columns or paths
+        differ, an index is missing or occurs twice, a label is not a training class, or the rate does not match.
         """
         labels = check_labels(labels)
         index = np.arange(len(labels)) if index is None else host_array(index, "noise 'label_file': index")
-        observed = self._read().reindex(index)
+        table = self._read().reindex(index)
+        observed = table["label"]
         if observed.isna().any():
             absent = index[observed.isna().to_numpy()]
             raise self._error(f"{len(absent)} of {len(index)} training images have no label, among them {absent[:5]}")
+        if paths is not None and "path" in table and len(moved := np.flatnonzero(table["path"].to_numpy() != paths)):
+            row, then, now = index[moved[0]], table["path"].iloc[moved[0]], paths[moved[0]]
+            raise self._error(f"row {row} was {then} and is {now} now: images have changed since, so make it again")
         result = observed.to_numpy(np.int64)
         strange = ~np.isin(result, [*np.unique(labels), -1])
         if phase == "tune":
@@ -143,7 +152,7 @@ class LabelFile(Rated):
             raise self._error(f"{measured:.4f} of the labels are wrong, the rate says {self.rate:g}")
         return record
 
-    def _read(self) -> pd.Series:
+    def _read(self) -> pd.DataFrame:
         if not self._path.is_file():
             raise self._error("the file does not exist")
         try:
@@ -154,10 +163,10 @@ class LabelFile(Rated):
             read = {name: integers(self._path, table, rows, name, least) for name, least in lowest.items()}
         except DataError as error:
             raise ValueError(f"noise 'label_file': {error}") from error
-        table = pd.DataFrame(read)
+        table = table.assign(**read)
         if table["index"].duplicated().any():
             raise self._error(f"index: {table['index'][table['index'].duplicated()].iloc[0]} occurs twice")
-        return table.set_index("index")["label"]
+        return table.set_index("index")
 
     def _error(self, what: str) -> ValueError:
         return ValueError(f"noise 'label_file': {self._path}: {what}")

@@ -80,7 +80,8 @@ def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.Data
                     continue
                 rows = training_rows(root, name, "confirm" if divided else phase, group[0], by_given)
                 labels = packed.index[dataset.train_on].to_numpy()[rows]
-                context = {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
+                context = {"paths": packed.index["path"].to_numpy()[rows]}
+                context |= {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
                 if of_vectors(packed.manifest):
                     context["features"] = packed.images[rows][:, 0, 0]
                 else:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from dml.config.data import makes_noise
 from dml.config.for_use import dataset_for_use, explained, levels_for_use
+from dml.config.study import PIXELS, is_pretrained, takes
 from dml.counting import counted
 from dml.losses import closed_form_of
 from dml.report.analysis import selection
@@ -146,6 +147,8 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     """
     trained = results.cells[cell]
     section = results.study.training_of(trained)
+    if closed_form_of(trained.loss.name) and not (section.frozen or section.init_from or is_pretrained(section)):
+        section = replace(section, backbone=PIXELS, backbone_settings={})
     training, defaults = to_jsonable_python(section), to_jsonable_python(type(section)())
     chosen: dict[str, Any] = {"loss": trained.loss.name}
     chosen |= {"miner": trained.miner.name} if trained.miner is not None else {}
@@ -154,7 +157,8 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     flat = {
         f"training.{name}": value
         for name, value in training.items()
-        if name in ALWAYS or (value != defaults[name] and name != "search")
+        if takes(trained.loss.name, f"training.{name}")
+        and (name in ALWAYS or (value != defaults[name] and name != "search"))
     }
     searched = [parsed(text) or {} for text in results.confirmed_of(cell)["settings"]] or [{}]
     trains = next((settings for settings in searched if settings.get(STOP_AT) != 0), searched[0])

@@ -70,7 +70,8 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
     rows = np.flatnonzero(used & (given >= 0)).astype(np.int64)
     observed, digest = given[rows], None
     if labels is not None:
-        observed = noise.build("label_file", path=labels).corrupt(observed, 0, index=rows).observed
+        paths = index["path"].to_numpy()[rows]
+        observed = noise.build("label_file", path=labels).corrupt(observed, 0, index=rows, paths=paths).observed
         digest = sha256(labels)
     images = AllImages(rows, observed, "as given" if labels is None else str(labels), digest)
     if images.counts["classes"] < 2:

@@ -114,8 +114,8 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
         with quiet():
             folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri))
     except (mlflow.exceptions.MlflowException, OSError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{uri}: MLflow at {mlflow.get_tracking_uri()} has no such model ({first})") from error
+        first, at = (str(error).splitlines() or [type(error).__name__])[0], mlflow.get_tracking_uri()
+        raise ValueError(f"{uri}: MLflow at {at} has no such model, or not its files ({first})") from error
     descriptions = sorted(folder.rglob("model.json"))
     if not descriptions:
         raise ValueError(f"{uri}: not a model that dml logged: expected a file model.json in its artifacts")

@@ -53,6 +53,9 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert done.code == 0
     assert "1 left out" in done.err
     assert pd.read_csv(tmp_path / "v.csv")["path"].tolist() == [str(tmp_path / "in/good.png")]
+    search = ("search", model, photos, tmp_path / "in", "-o", tmp_path / "s.html")
+    assert dml(*search).code == 1
+    assert dml(*search, "--skip-corrupt").code == 0
     for name in ("in/good.png", "v.npy", "v.csv"):
         (tmp_path / name).unlink()
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err

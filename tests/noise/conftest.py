@@ -21,7 +21,7 @@ def make_context(labels, rate=0.0):
     given, (classes, true) = labels.copy(), np.unique(labels, return_inverse=True)
     given[wrong] = classes[(true[wrong] + 1) % max(len(classes), 1)]
     features = np.random.default_rng(9).normal(size=(len(labels), 4)) + labels[:, None] % 4
-    return {"features": features, "index": np.arange(len(labels)), "phase": "confirm", "given": given}
+    return {"features": features, "index": np.arange(len(labels)), "phase": "confirm", "given": given, "paths": None}
 
 
 @pytest.fixture

@@ -46,6 +46,16 @@ def test_a_class_that_the_tune_phase_does_not_see_is_left_out(tmp_path):
         model.corrupt(np.array([0, 1, 1]), 0)
 
 
+def test_rows_that_moved_are_an_error(tmp_path):
+    """Two images were deleted since the file was written."""
+    path, was = tmp_path / "labels.csv", np.array(["a.png", "b.png", "c.png", "d.png"])
+    pd.DataFrame({"index": range(4), "label": [0, 1, 1, 0], "path": was}).to_csv(path, index=False)
+    model = noise.build("label_file", path=path)
+    assert model.corrupt(np.array([1, 0]), 0, index=np.array([1, 3]), paths=was[[1, 3]]).observed.tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"row 0 was a.png and is c.png now"):
+        model.corrupt(np.array([1, 0]), 0, paths=was[2:])
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -11,6 +11,7 @@ from synthetic import KEY, only_confirmed, scoring
 from dml.report.recommendation import STOP_AT, outcome, outcome_of, recommend, settings_of
 from dml.report.sections.untrained import Untrained, best_and_untrained
 from dml.statistics import Summary
+from dml.types import Part
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +131,17 @@ def test_settings_of_class_splits_are_of_one_that_trains(with_features):
     trials = results.trials.copy()
     trials.loc[rows, "settings"] = [json.dumps({STOP_AT: next(stops, 40)}) for _ in range(rows.sum())]
     assert settings_of(dataclasses.replace(results, trials=trials), cell)[STOP_AT] == 20
+
+
+def test_a_method_in_closed_form_has_no_settings_of_training(with_features):
+    """Without pretrained weights it starts from pixels."""
+    results = with_features()
+    cell = results.confirmed["cell"].iloc[0]
+    free = dataclasses.replace(results.cells[cell], loss=Part("whitening"), miner=None, positives=None, negatives=None)
+    results.cells[cell] = free
+    settings = settings_of(results, cell)
+    assert settings["training.backbone"] == "pixels"
+    assert not {f"training.{name}" for name in ("steps", "batch", "optimizer", "learning_rate")} & set(settings)
 
 
 def test_what_observed_labels_choose_is_the_baseline(with_projections):
