@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import chdir
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -34,11 +34,16 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
     Of a study, `dataset` is one of several, and `noise` a noise or a level in place of labels as given.
     """
-    from dml.tracking.connection import model_folder
+    from dml.tracking.connection import default_uri, model_folder
 
     if text.startswith(("models:/", "runs:/")):
-        with _tracking() as uri:
-            folder = model_folder(text, uri)
+        try:  # in a project its database needs no MLFLOW_TRACKING_URI, and its folder is the working one
+            project = find_project()
+        except ValueError:
+            folder = model_folder(text)
+        else:
+            with chdir(project.root):
+                folder = model_folder(text, default_uri())
     elif (here := model_folder_of(Path(text))) is not None:
         folder = here
     else:
@@ -51,20 +56,6 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 def model_folder_of(folder: Path) -> Path | None:
     """The folder of a model that is given by its own folder, or that of its trial; None if it is not."""
     return next((path for path in (folder, folder / "model") if (path / DESCRIPTION).is_file()), None)
-
-
-@contextmanager
-def _tracking() -> Iterator[str | None]:
-    """MLflow's backend: in a project its database needs no MLFLOW_TRACKING_URI, and its folder is the working one."""
-    from dml.tracking.connection import default_uri
-
-    try:
-        project = find_project()
-    except ValueError:
-        yield None
-        return
-    with chdir(project.root):
-        yield default_uri()
 
 
 def _of_study(study: str, dataset: str | None, noise: str | None) -> Path:

@@ -139,6 +139,8 @@ def describe(survey: Survey) -> list[str]:
     """What a survey found, as lines of text."""
     from dml.cli.templates import one_line
     from dml.counting import counted
+    from dml.data.packing.listing import lost_classes
+    from dml.data.splits import crossing
 
     noun, images, grey = survey.noun, len(survey.index), "grey" if survey.grey else "colour"
     per_class = survey.per_class()
@@ -159,7 +161,7 @@ def describe(survey: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} {noun}s: {_some(small.index)}")
-    lines += filter(None, [survey.left_out, survey.lost])
+    lines += filter(None, [survey.left_out, lost_classes(survey.index, survey.corrupt)])
     if survey.given_rate is not None:
         lines.append(f"{survey.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = survey.index["path"].to_numpy()
@@ -177,7 +179,8 @@ def describe(survey: Survey) -> list[str]:
         lines.append(
             f"{counted(len(survey.mislabelled), noun)} in several classes, so labels are wrong: {_some(examples)}"
         )
-    lines += filter(None, [survey.crossing])
+    fine = survey.index["fine"].to_numpy()
+    lines += filter(None, [crossing(survey.copies, survey.split, fine, noun)])
     return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 

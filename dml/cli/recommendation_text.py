@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dml.counting import counted
 from dml.report.labels import metric_label, metric_of
 from dml.report.numbers import NOTHING, interval, p_value, percent
-from dml.report.recommendation import BEST, BETTER, UNKNOWN, WORSE, Recommendation, Rival, title
+from dml.report.recommendation import AS_GOOD, BEST, BETTER, UNKNOWN, WORSE, Recommendation, Rival, title
 
 MOST = 8  # methods that are significantly worse, at most
 
@@ -35,15 +35,11 @@ def _table(best: Recommendation) -> list[str]:
 
 
 def _row(rival: Rival) -> tuple[str, ...]:
-    score = interval(*map(_number, (rival.mean, rival.low, rival.high)))
+    score = interval(*map(percent, (rival.mean, rival.low, rival.high)))
     if rival.verdict == BEST:
         return BEST, rival.method, score, "", ""
-    behind = interval(*map(_number, (rival.behind, rival.behind_low, rival.behind_high)))
+    behind = interval(*map(percent, (rival.behind, rival.behind_low, rival.behind_high)))
     return rival.verdict, rival.method, score, behind, NOTHING if rival.p is None else p_value(rival.p)
-
-
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else percent(value)
 
 
 def _verdict(best: Recommendation) -> list[str]:
@@ -57,16 +53,15 @@ def _verdict(best: Recommendation) -> list[str]:
         f"{counted(best.winner.seeds, best.block)}, paired by {best.block}, intervals cover {best.covers}; "
         f"p adjusted for {counted(others, 'comparison')}"
     )
-    found = {verdict: [r.method for r in best.methods if r.verdict == verdict] for verdict in (BETTER, WORSE, UNKNOWN)}
-    better, worse, unknown = found.values()
+    kinds = (BETTER, AS_GOOD, WORSE, UNKNOWN)
+    better, equal, worse, unknown = ([r.method for r in best.methods if r.verdict == kind] for kind in kinds)
     missing = [f"Not compared, with too few {best.block}s in common: {', '.join(unknown)}."] if unknown else []
     if better:
         rest = f"{counted(len(better), 'method')} ({', '.join(better)}) significantly better on the test classes"
         return [f"Validation classes chose the first method; {rest} ({seeds}).", *missing]
-    equal = len(best.as_good)
     if len(worse) == others:
         who = "The other method is" if others == 1 else f"All {others} other methods are"
         return [f"{who} significantly worse ({seeds})."]
-    parts = [f"{counted(equal, 'method')} cannot be told from the best beyond chance"] * bool(equal)
+    parts = [f"{counted(len(equal), 'method')} cannot be told from the best beyond chance"] * bool(equal)
     parts += [f"{counted(len(worse), 'method')} significantly worse"] * bool(worse)
     return [f"{'; '.join(parts)} ({seeds}).", *missing] if parts else missing

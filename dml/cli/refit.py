@@ -18,8 +18,6 @@ from dml.files import LONGEST_NAME, is_study_name
 if TYPE_CHECKING:
     from dml.report.results import Results
 
-STAGES = ("resolve", "download", "pack")
-
 
 def refit(
     study: StudyName,
@@ -63,7 +61,8 @@ def refit(
     print(f"{results.methods[cell].label}: {recipe['chosen']}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions import Winner, train_champion
 
-    _pack(project, study)
+    for stage in ("resolve", "download", "pack"):  # what images or the study changed since
+        project.run("-m", "dml.pipeline", stage, study)
     winner = Winner(results.study, results.cells[cell], recipe["settings"], recipe["rate"], recipe, labels)
     try:
         made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
@@ -110,11 +109,6 @@ def _chosen(
         )
     settings = settings_of(results, cell)
     return recipe | {"settings": settings, "chosen": f"the best of {study} {best.labels}"}, results
-
-
-def _pack(project: Project, study: str) -> None:
-    for stage in STAGES:  # images or the study may have changed; nothing that did not is packed again
-        project.run("-m", "dml.pipeline", stage, study)
 
 
 def _register(project: Project, study: str, name: str) -> int:

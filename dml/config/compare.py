@@ -38,11 +38,6 @@ def attribute(cell: Cell, key: str) -> Any:
     return attributes(cell).get(key, filter_text(None) if key == "filter" else None)
 
 
-def attribute_names(cells: Iterable[Cell]) -> list[str]:
-    """The attributes that a study may name for these cells."""
-    return list(dict.fromkeys([*ATTRIBUTES, *(name for cell in cells for name in attributes(cell))]))
-
-
 def matching(cells: Iterable[Cell], match: Mapping[str, Any]) -> list[Cell]:
     """The cells that have all wanted values, in their order."""
     choices = {key: [value, *value] if isinstance(value, list) else [value] for key, value in match.items()}
@@ -51,7 +46,7 @@ def matching(cells: Iterable[Cell], match: Mapping[str, Any]) -> list[Cell]:
 
 def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
     """Raise ValueError, with the choices, for an attribute that no cell has."""
-    choices = attribute_names(cells)
+    choices = list(dict.fromkeys([*ATTRIBUTES, *(name for cell in cells for name in attributes(cell))]))
     for key in keys:
         if key not in choices:
             name, names = written_setting(key), map(written_setting, choices)

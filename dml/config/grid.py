@@ -22,10 +22,9 @@ from dml import discovery
 from dml.config.errors import PARTS, SETTINGS, LocatedError, section_key, setting, without_settings, written_setting
 from dml.config.parts import LossSection, MinerSection
 from dml.config.terms import StudySection
-from dml.config.training import REAL, TrainingSection
+from dml.config.training import REAL, ROOMS, TrainingSection
 from dml.types import BatchSpec, Part, TrainingSettings
 
-ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 OF_PARTS = {f"training.{name}": f"training.{name}{SETTINGS}" for name in PARTS["training"]}
 NUMBERS = tuple(f"training.{name}" for name in REAL)

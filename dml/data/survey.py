@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import ProgressLine, corrupt_error, list_images, lost_classes, ordered
+from dml.data.packing.listing import ProgressLine, corrupt_error, list_images, ordered
 from dml.data.sources import left_out
 from dml.protocols import Source, VectorSource
 
@@ -46,16 +46,6 @@ class Survey:
         """The copies of one file that are in several classes."""
         fine = self.index["fine"].to_numpy()
         return tuple(rows for rows in self.copies if len(set(fine[list(rows)])) > 1)
-
-    @property
-    def crossing(self) -> str:
-        """What to say of copies that are in several sets of the split; "" if there are none."""
-        return splits.crossing(self.copies, self.split, self.index["fine"].to_numpy(), self.noun)
-
-    @property
-    def lost(self) -> str:
-        """What to say of classes none of whose images can be decoded; "" if there are none."""
-        return lost_classes(self.index, self.corrupt)
 
     @property
     def side(self) -> int:

@@ -11,7 +11,7 @@ NOTHING = "\N{EN DASH}"
 SHARES = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 0.5: "half"}
 
 
-def percent(value: float, signed: bool = False) -> str:
+def percent(value: float | None, signed: bool = False) -> str:
     """One decimal and a true minus sign: `62.6`."""
     if value is None or not math.isfinite(value):
         return NOTHING

@@ -82,11 +82,6 @@ class Recommendation:
         """The first method."""
         return self.methods[0]
 
-    @property
-    def as_good(self) -> list[Rival]:
-        """The methods that cannot be told from the winner."""
-        return [rival for rival in self.methods if rival.verdict == AS_GOOD]
-
     def content(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self)

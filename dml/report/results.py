@@ -21,6 +21,7 @@ from dml.protocols import ClusteringMetric
 from dml.report.labels import SETS, is_topline, level_label, metric_of, noise_name
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.verdicts import Verdict
+from dml.snapshots.folder import arrays_in
 from dml.snapshots.publishing import KEY_DIGITS
 from dml.types import Cell, ScoreKey, value_text
 
@@ -239,11 +240,11 @@ class Results:
 
         `embeddings` (n, D), `labels_fine` and `labels_coarse` (n,), and `set` (n,), which names each row's set.
         """
-        return _saved(self._file(key, EMBEDDINGS))
+        return arrays_in(self._file(key, EMBEDDINGS))
 
     def classes(self, key: str) -> dict[str, np.ndarray]:
         """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
-        return _saved(self._file(key, "classes.npz"))
+        return arrays_in(self._file(key, "classes.npz"))
 
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
@@ -278,14 +279,6 @@ class Results:
         order = {name: i for i, name in enumerate(self.cells)}
         rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
         return rows.sort_values(["_order", *by, "key"], kind="stable").drop(columns="_order")
-
-
-def _saved(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a trial's file; none if there is no such file."""
-    if not path.is_file():
-        return {}
-    with np.load(path, allow_pickle=False) as file:
-        return dict(file)
 
 
 def parsed(value: Any) -> Any:

@@ -25,6 +25,14 @@ def write_figures(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
             np.savez_compressed(file, **{name: arrays[name] for name in sorted(arrays)})  # type: ignore[arg-type]
 
 
+def arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file; none without such a file."""
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
 LARGEST = 1_000_000  # bytes of one snapshot
 TRIALS, SUMMARY = "trials.parquet", "summary.json"
 
@@ -50,10 +58,7 @@ class Snapshot:
 
     def figures(self) -> dict[str, np.ndarray]:
         """The arrays that its figures are drawn from, by `<figure>/<key>/<set>/<field>`; none without such a file."""
-        if not (self.path / FIGURES).is_file():
-            return {}
-        with np.load(self.path / FIGURES, allow_pickle=False) as file:
-            return dict(file)
+        return arrays_in(self.path / FIGURES)
 
     @property
     def size(self) -> int:

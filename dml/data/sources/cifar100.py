@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
+from dml.data.raw import Archive
 from dml.data.raw.walking import content_of
-from dml.data.sources._files import SourceDefaults, label, missing
+from dml.data.sources._files import FetchedSource, label, missing
 from dml.data.sources._splits import by_part
 from dml.settings import check_choice
 from dml.tables import integers, read_rows
@@ -80,7 +79,7 @@ COUNTS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
 }
 
 
-class Cifar100(SourceDefaults):
+class Cifar100(FetchedSource):
     """CIFAR-100: small photographs, 32 x 32 RGB. Fine is the kind, coarse the group.
 
     None of the four papers uses it; the split follows MNIST's in the EPS paper. Half of the classes train, with their
@@ -130,7 +129,7 @@ class Cifar100(SourceDefaults):
         """Fetch, verify and unpack the archive (169 MB) into `raw`. The file of given labels must exist."""
         if self._given is not None and not Path(self._given).is_file():
             raise absent(Path(self._given))
-        fetch(self, raw, check_content, report)
+        super().download(raw, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (32, 32, 3) arrays: the training part, then the test part."""

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.packing import check_content
-from dml.data.raw import Archive, fetch
-from dml.data.sources._files import FetchedSource, SourceDefaults, files, label, missing
+from dml.data.raw import Archive
+from dml.data.sources._files import FetchedSource, files, label, missing
 from dml.discovery import installed
 from dml.settings import check_choice
 
@@ -83,7 +82,7 @@ FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
 SPLITS = 20
 
 
-class Cuhk03(SourceDefaults):
+class Cuhk03(FetchedSource):
     """CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
 
     All images are in one MATLAB 7.3 file, which `h5py` reads. The release has 20 test sets of 100 persons: the set
@@ -121,7 +120,7 @@ class Cuhk03(SourceDefaults):
         if split not in ("seed", *range(SPLITS)):
             raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
-        self.options: Mapping[str, Any] = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
+        self.options = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
         self.seeds: Sequence[int] | None = range(SPLITS) if split == "seed" else None
         self._held_out = 0 if split == "seed" else int(split)  # the test set by which `roles` are given
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
@@ -138,7 +137,7 @@ class Cuhk03(SourceDefaults):
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archive from `raw` or a mirror, verify and unpack it."""
         _h5py()
-        fetch(self, raw, check_content, report)
+        super().download(raw, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (H, W, 3) arrays by camera pair, person and view."""

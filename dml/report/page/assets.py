@@ -117,19 +117,7 @@ class SavedDownload:
     text: str
 
 
-SavedBlock = (
-    blocks.Paragraph
-    | blocks.Findings
-    | blocks.Facts
-    | blocks.Command
-    | blocks.FailedTrial
-    | blocks.ClaimList
-    | blocks.ClaimFilter
-    | SavedDrawing
-    | SavedTable
-    | SavedDownload
-    | blocks.Folded
-)
+SavedBlock = blocks.WithoutFiles | SavedDrawing | SavedTable | SavedDownload
 
 
 UNSAFE = re.compile(r"[^\w.-]+")  # in a file's name: studies name noises, datasets and settings as they like

@@ -207,9 +207,8 @@ class Folded:
     blocks: tuple[Any, ...]  # each a `Block`, saved or for Markdown; None is left out
 
 
-Block = (
-    Paragraph | Drawing | Table | Findings | Facts | Command | Download | FailedTrial | Folded | ClaimList | ClaimFilter
-)
+WithoutFiles = Paragraph | Findings | Facts | Command | FailedTrial | Folded | ClaimList | ClaimFilter
+Block = WithoutFiles | Drawing | Table | Download
 
 
 def folded(table: Table | None) -> Folded | None:

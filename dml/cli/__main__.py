@@ -1,5 +1,0 @@
-"""`python -m dml.cli` is `dml`."""
-
-from dml.cli.main import main
-
-main()
