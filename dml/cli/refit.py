@@ -61,8 +61,7 @@ def refit(
     print(f"{results.methods[cell].label}: {recipe['chosen']}{', without training' if free else ''}", flush=True)
     from dml.sweep.champions import Winner, train_champion
 
-    for stage in ("resolve", "download", "pack"):  # what images or the study changed since
-        project.run("-m", "dml.pipeline", stage, study)
+    _pack(project, study)
     winner = Winner(results.study, results.cells[cell], recipe["settings"], recipe["rate"], recipe, labels)
     try:
         made = train_champion(winner, name, project.data(study), project.store, project.results, _shown(name))
@@ -109,6 +108,11 @@ def _chosen(
         )
     settings = settings_of(results, cell)
     return recipe | {"settings": settings, "chosen": f"the best of {study} {best.labels}"}, results
+
+
+def _pack(project: Project, study: str) -> None:
+    for stage in ("resolve", "download", "pack"):  # nothing that did not change is packed again
+        project.run("-m", "dml.pipeline", stage, study)
 
 
 def _register(project: Project, study: str, name: str) -> int:
