@@ -8,22 +8,26 @@ import pandas as pd
 
 from dml import noise
 from dml.data import sources, splits
-from dml.data.packing import pack
+from dml.data.packing import open_packed, pack
 from dml.files import write_json
 from dml.training import data as trial_data
 
 
+def pack_digits(root):
+    """Pack the digits beside the other outputs of the data stages in `root`. Returns their index."""
+    manifest = pack(sources.build("digits"), root / "raw", root / "packed", report=lambda line: None)
+    write_json(root / "pack.json", {"digits": {**manifest, "folder": "packed"}})
+    return open_packed(root / "packed").index
+
+
 def prepare(root, phases=("confirm",), seeds=(0, 1)):
     """The outputs of the data stages for digits."""
-    source = sources.build("digits")
-    manifest = pack(source, root / "raw", root / "packed", report=lambda line: None)
-    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
-    packed = trial_data.open_packed_of(root, "digits")
-    splits.save(splits.make(packed.index, source), root / "split" / "digits.parquet")
+    index = pack_digits(root)
+    splits.save(splits.make(index, sources.build("digits")), root / "split" / "digits.parquet")
     tables = []
     for phase in phases:
         rows = trial_data.training_rows(root, "digits", phase)
-        labels = packed.index["coarse"].to_numpy()[rows]
+        labels = index["coarse"].to_numpy()[rows]
         tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
     (root / "noise").mkdir()
     pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)

@@ -1,16 +1,15 @@
 """Closed forms of what trials start from, scored at each noise rate on the digits; against `fit` and NumPy."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from real import pack_digits
 
 from dml import noise
 from dml.config import ResourcesSection
-from dml.data import sources
-from dml.data.packing import open_packed, pack
+from dml.data.packing import open_packed
 from dml.evaluation import augmented, evaluate
 from dml.sweep.inputs.baselines import closed_form_scores
 from dml.training.closed_form import ClosedForm, apply
@@ -28,9 +27,7 @@ NAMES = [f"pixels, {size}{word}" for word in ("components", "whitened", "LDA") f
 def root(tmp_path_factory):
     """The outputs of the data stages: the digits 0 to 5 train, with wrong labels that seeds draw."""
     root = tmp_path_factory.mktemp("data")
-    manifest = pack(sources.build("digits"), root, root / "packed", report=lambda line: None)
-    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
-    fine = open_packed(root / "packed").index["fine"].to_numpy()
+    fine = pack_digits(root)["fine"].to_numpy()
     (root / "split").mkdir()
     final = np.where(np.isin(fine, TRAINED), "train", "test")
     split = pd.DataFrame({"index": np.arange(len(fine)), "final": final, "tune": "train"})

@@ -1,14 +1,12 @@
 """Estimated rates of wrong labels: close where classes are easy to tell, and blind to clean labels."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
+from real import pack_digits
 
 from dml import noise
-from dml.data import sources
-from dml.data.packing import open_packed, pack
+from dml.data.packing import open_packed
 from dml.sweep.inputs.rates import Rates
 from dml.types import DatasetSpec, EvaluationSpec, FilterSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
@@ -20,9 +18,7 @@ RATE = 0.4
 @pytest.fixture(params=[4])
 def root(tmp_path, request):
     """The outputs of the data stages: every fourth digit trains, or more, with 40% wrong labels."""
-    manifest = pack(sources.build("digits"), tmp_path, tmp_path / "packed", report=lambda line: None)
-    (tmp_path / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
-    fine = open_packed(tmp_path / "packed").index["fine"].to_numpy()
+    fine = pack_digits(tmp_path)["fine"].to_numpy()
     for name in ("split", "noise"):
         (tmp_path / name).mkdir()
     rows = np.arange(0, len(fine), request.param)

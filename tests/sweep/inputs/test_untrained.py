@@ -1,16 +1,16 @@
 """What trials start from, scored without training, on the images of the digits; against NumPy."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from real import pack_digits
 
 from dml import noise
-from dml.data import sources, splits
-from dml.data.packing import open_packed, pack
+from dml.data import splits
+from dml.data.packing import open_packed
 from dml.sweep.inputs import baselines
 from dml.sweep.inputs.baselines import untrained_scores
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
@@ -23,9 +23,7 @@ TESTED = {0: range(5, 10), 1: range(5)}  # by seed, the classes that test
 def root(tmp_path_factory):
     """The outputs of the data stages: of the digits, seeds select which half of the classes tests."""
     root = tmp_path_factory.mktemp("data")
-    manifest = pack(sources.build("digits"), root, root / "packed", report=lambda line: None)
-    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
-    fine = open_packed(root / "packed").index["fine"].to_numpy()
+    fine = pack_digits(root)["fine"].to_numpy()
     (root / "split/digits").mkdir(parents=True)
     tables = []
     for seed, classes in TESTED.items():
