@@ -139,7 +139,7 @@ class LabelFile(Rated):
             raise self._error(f"{len(absent)} of {len(index)} training images have no label, among them {absent[:5]}")
         if paths is not None and "path" in table and len(moved := np.flatnonzero(table["path"].to_numpy() != paths)):
             row, then, now = index[moved[0]], table["path"].iloc[moved[0]], paths[moved[0]]
-            raise self._error(f"row {row} was {then} and is {now} now: images have changed since, so make it again")
+            raise self._error(f"path: row {row} was {then} and is {now} now: the images changed, make the file again")
         result = observed.to_numpy(np.int64)
         strange = ~np.isin(result, [*np.unique(labels), -1])
         if phase == "tune":
