@@ -1,4 +1,4 @@
-"""What all tests share: the golden files, which pin the numbers of every part, and the servers of `tests/servers`."""
+"""What all tests share: golden files, which pin the numbers of every part, and what is in `servers` and `shared`."""
 
 import importlib
 import inspect
@@ -20,7 +20,7 @@ import torch
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
 MARKED = r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.{}\b"  # a file as a whole
-sys.path.insert(0, str(Path(__file__).parent / "servers"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("servers", "shared")]
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
 

@@ -1,7 +1,6 @@
 """`dml refit`: from a study's results to a registered model that embeds as the network itself."""
 
 import json
-import os
 import shutil
 from types import SimpleNamespace
 
@@ -12,10 +11,10 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.numpy import load_file
+from stages import packed_digits
 
 from dml import models
-from dml.data import sources
-from dml.data.packing import open_packed, pack
+from dml.data.packing import open_packed
 from dml.files import write_json
 from dml.training.loop import Training
 
@@ -34,12 +33,9 @@ def packed(swept, monkeypatch):
     study = swept / "pipelines/studies/tiny.yaml"
     text = study.read_text().replace("backbone: mlp", "backbone: {name: small_conv, settings: {width: 4}}")
     study.write_text(text.replace("steps: 3", f"steps: {STEPS}, learning_rate: 0.01"))
-    folder = swept / "store/packed/digits"
-    manifest = pack(sources.build("digits"), swept / "raw", folder, report=lambda line: None)
-    entry = {**manifest, "folder": os.path.relpath(folder, swept / "data/tiny")}
-    write_json(swept / "data/tiny/pack.json", {"digits": entry})
+    packed_digits(swept, "tiny")
     monkeypatch.setattr("dml.cli.refit._pack", lambda *given: None)
-    return open_packed(folder)
+    return open_packed(swept / "store/packed/digits")
 
 
 @pytest.fixture

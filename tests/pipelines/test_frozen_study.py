@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from stages import nearest_share
 
 from dml.training.model_files import TrainedEmbedder
 
@@ -96,11 +97,3 @@ def components(learned, count):
     mean = learned.mean(axis=0)
     _, vectors = np.linalg.eigh((learned - mean).T @ (learned - mean))
     return lambda tested: (tested - mean) @ vectors[:, ::-1][:, :count]
-
-
-def nearest_share(vectors, labels):
-    """How many vectors have one of their own class nearest, by cosine."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    similarity = unit @ unit.T
-    np.fill_diagonal(similarity, -np.inf)
-    return np.mean(labels[similarity.argmax(axis=1)] == labels)

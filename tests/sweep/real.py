@@ -1,47 +1,7 @@
-"""Real trials of digits, and the processes that run them."""
+"""The processes that run trials."""
 
 import json
-import os
 from pathlib import Path
-
-import pandas as pd
-
-from dml import noise
-from dml.data import sources, splits
-from dml.data.packing import open_packed, pack
-from dml.files import write_json
-from dml.training import data as trial_data
-
-
-def pack_digits(root):
-    """Pack the digits beside the other outputs of the data stages in `root`. Returns their index."""
-    manifest = pack(sources.build("digits"), root / "raw", root / "packed", report=lambda line: None)
-    write_json(root / "pack.json", {"digits": {**manifest, "folder": "packed"}})
-    return open_packed(root / "packed").index
-
-
-def prepare(root, phases=("confirm",), seeds=(0, 1)):
-    """The outputs of the data stages for digits."""
-    index = pack_digits(root)
-    splits.save(splits.make(index, sources.build("digits")), root / "split" / "digits.parquet")
-    tables = []
-    for phase in phases:
-        rows = trial_data.training_rows(root, "digits", phase)
-        labels = index["coarse"].to_numpy()[rows]
-        tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
-    (root / "noise").mkdir()
-    pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
-
-
-def packed_digits(root, change=lambda index: index):
-    """The folder, with the packed digits for `data/digits`, whose labels may be changed on the disk."""
-    folder = root / "store/packed/digits"
-    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
-    index = next(folder.glob("index*"))
-    change(pd.read_parquet(index)).to_parquet(index, index=False)
-    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
-    write_json(root / "data/digits/pack.json", {"digits": entry})
-    return root
 
 
 def training_worker(workplace):

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from real import packed_digits
 from safetensors.torch import load_file
+from stages import packed_digits
 
 from dml import models
 from dml.config import Study

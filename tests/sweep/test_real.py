@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from real import prepare
+from stages import prepare
 
 from dml.sweep.plan import specs
 from dml.training import data as trial_data

@@ -1,20 +1,16 @@
 """The data stages' outputs for scikit-learn's digits, made once, and specs of tiny trials on them."""
 
 import importlib
-import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pandas as pd
 import pytest
+from stages import prepare
 
-from dml import noise
-from dml.data import sources, splits
-from dml.data.packing import Packed, pack
+from dml.data.packing import Packed
 from dml.training import data as trial_data
 from dml.training.loop import Training
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
@@ -33,22 +29,8 @@ SMALL = TrainingSpec(
 @pytest.fixture(scope="session")
 def data_root(tmp_path_factory) -> Path:
     """The outputs of download, pack, split and corrupt for digits: uniform noise 0 and 0.3, seeds 0 and 1."""
-    base = tmp_path_factory.mktemp("digits")
-    root, folder = base / "data", base / "packed"
-    source = sources.build("digits")
-    manifest = pack(source, base / "raw", folder, report=lambda line: None)
-    root.mkdir()
-    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": os.path.relpath(folder, root)}}))
-    packed = trial_data.open_packed_of(root, "digits")
-    splits.save(splits.make(packed.index, source), root / "split" / "digits.parquet")
-    tables = []
-    for phase in ("tune", "confirm"):
-        rows = trial_data.training_rows(root, "digits", phase)
-        labels = packed.index["coarse"].to_numpy()[rows]
-        models = [("uniform", 0.0, {}), ("uniform", 0.3, {})]
-        tables.append(noise.table(rows, labels, models, [0, 1], phase))
-    (root / "noise").mkdir()
-    pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
+    root = tmp_path_factory.mktemp("digits")
+    prepare(root, phases=("tune", "confirm"), rates=(0.0, 0.3))
     return root
 
 

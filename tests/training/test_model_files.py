@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from stages import split_and_corrupt
 
-from dml import noise
-from dml.data import sources, splits
+from dml.data import sources
 from dml.data.packing import pack
 from dml.training import data as trial_data
 from dml.training.loop import Training
@@ -68,13 +68,7 @@ def root(given, tmp_path_factory):
     source = sources.build("features", vectors=str(base / "x.npy"), table=str(base / "labels.csv"))
     manifest = pack(source, base, base / "packed", report=lambda line: None)
     (base / "pack.json").write_text(json.dumps({"mine": {**manifest, "folder": "packed"}}))
-    packed = trial_data.open_packed_of(base, "mine")
-    splits.save(splits.make(packed.index, source), base / "split/mine.parquet")
-    rows = trial_data.training_rows(base, "mine", "confirm")
-    labels = packed.index["fine"].to_numpy()[rows]
-    (base / "noise").mkdir()
-    table = noise.table(rows, labels, [("uniform", 0.0, {})], [0], "confirm")
-    table.to_parquet(base / "noise/mine.parquet")
+    split_and_corrupt(base, "mine", source, "fine")
     return base
 
 

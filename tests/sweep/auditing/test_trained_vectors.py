@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from real import packed_digits
+from stages import packed_digits
 
 from dml import audit
 from dml.audit.images import Audited
@@ -96,12 +96,11 @@ def test_each_network_gets_the_labels_of_the_other_folds_and_embeds_all_images(p
 
 def test_neither_held_out_nor_verified_labels_reach_a_network(place, observed, embeddings, tmp_path):
     """The labels in the packed index are shuffled, and those of the held-out fold are all others."""
-    draw = np.random.default_rng(0)
-
-    def shuffle(index):
-        return index.assign(**{name: draw.permutation(index[name]) for name in ("fine", "coarse")})
-
-    other, found = packed_digits(tmp_path, shuffle), images_of(place)
+    draw, other, found = np.random.default_rng(0), packed_digits(tmp_path), images_of(place)
+    path = next((other / "store/packed/digits").glob("index*"))
+    index = pd.read_parquet(path)
+    shuffled = {name: draw.permutation(index[name]) for name in ("fine", "coarse")}
+    index.assign(**shuffled).to_parquet(path, index=False)
     changed = np.where(observed[1] < 0, (found.numbers + 3) % 10, found.numbers)
     there = images_of(other, changed)
     again = [np.where(observed[1] < 0, -1, audit.check_labels(there.labels).codes)]

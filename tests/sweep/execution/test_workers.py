@@ -11,7 +11,8 @@ import driver
 import numpy as np
 import pandas as pd
 import pytest
-from real import alive, prepare
+from real import alive
+from stages import prepare
 
 from dml.sweep.execution import rendezvous
 from dml.sweep.execution.trial_run import training

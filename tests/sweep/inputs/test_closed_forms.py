@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from real import pack_digits
+from stages import pack_digits
 
 from dml import noise
 from dml.config import ResourcesSection
@@ -39,32 +39,18 @@ def root(tmp_path_factory):
     return root
 
 
-def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8, views="one"):
-    spec = TrialSpec(
-        phase,
-        seed,
-        DatasetSpec(dataset, packed="packed", split="split", labels=f"labels {seed} {rate}"),
-        NoiseSpec("uniform", rate),
-        LossSpec("triplet", {}),
-        None,
-        TrainingSpec(steps=10, embedding_size=size),
-        EvaluationSpec(metrics=("recall@1",), sets=sets, views=views),
-    )
-    return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
-
-
-def scored(root, *jobs):
-    """(the records of single projections, what was reported)."""
-    found, lines = scored_with_free(root, *jobs)
-    return [record for record in found if ", free" not in record["name"]], lines
-
-
-def scored_with_free(root, *jobs):
-    """(all records, what was reported)."""
-    lines = []
+def scored(root, views="one"):
+    """The records of a study with these seeds and rates."""
+    jobs, loss, training = [], LossSpec("triplet"), TrainingSpec(embedding_size=8)
+    evaluation = EvaluationSpec(metrics=("recall@1",), sets=("test",), views=views)
+    for seed in SEEDS:
+        for rate in RATES:
+            data = DatasetSpec("digits", packed="packed", split="split", labels=f"labels {seed} {rate}")
+            spec = TrialSpec("confirm", seed, data, NoiseSpec("uniform", rate), loss, None, training, evaluation)
+            jobs.append(SimpleNamespace(phase="confirm", spec=spec, cell=SimpleNamespace(dataset="digits")))
     study = SimpleNamespace(name="mine", resources=ResourcesSection())
     plan = SimpleNamespace(study=study, ended=lambda: [(job, None) for job in jobs])
-    return closed_form_scores(plan, root, lines.append), lines
+    return closed_form_scores(plan, root, report=lambda line: None)
 
 
 def expected(root, kinds, seed, rate):
@@ -83,7 +69,7 @@ def expected(root, kinds, seed, rate):
 
 
 def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
-    found, _ = scored(root, *(job(seed, rate) for seed in SEEDS for rate in RATES))
+    found = [record for record in scored(root) if ", free" not in record["name"]]
     assert [(record["rate"], record["name"]) for record in found] == [(rate, name) for rate in RATES for name in NAMES]
     kinds = [(kind, size) for kind in ("components", "whitening", "lda") for size in (None, 8)]
     means = [np.mean([expected(root, kinds, seed, rate) for seed in SEEDS], axis=0) for rate in RATES]
@@ -96,8 +82,7 @@ def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
 
 
 def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
-    found, _ = scored_with_free(root, *(job(seed, rate, views="mirror") for seed in SEEDS for rate in RATES))
-    by_name = {(record["rate"], record["name"]): record for record in found}
+    by_name = {(record["rate"], record["name"]): record for record in scored(root, views="mirror")}
     packed = open_packed(root / "packed")
     fine, table = packed.index["fine"].to_numpy(), pd.read_parquet(root / "noise/digits.parquet")
     tested = ~np.isin(fine, TRAINED)

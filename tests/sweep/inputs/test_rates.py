@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from real import pack_digits
+from stages import pack_digits
 
 from dml import noise
 from dml.data.packing import open_packed
 from dml.sweep.inputs.rates import Rates
-from dml.types import DatasetSpec, EvaluationSpec, FilterSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
+from dml.types import DatasetSpec, FilterSpec, LossSpec, NoiseSpec, TrialSpec
 
 pytestmark = pytest.mark.slow
 
@@ -30,17 +30,9 @@ def root(tmp_path, request):
 
 
 def trial(seed=0):
-    return TrialSpec(
-        "confirm",
-        seed,
-        DatasetSpec("digits", packed="packed", split="split", labels=f"labels{seed}"),
-        NoiseSpec("uniform", RATE),
-        LossSpec("triplet", {}),
-        None,
-        TrainingSpec(),
-        EvaluationSpec(metrics=("recall@1",)),
-        filter=FilterSpec("prism", {"rate": "estimated"}),
-    )
+    data = DatasetSpec("digits", packed="packed", split="split", labels=f"labels{seed}")
+    estimated = FilterSpec("prism", {"rate": "estimated"})
+    return TrialSpec("confirm", seed, data, NoiseSpec("uniform", RATE), LossSpec("triplet"), filter=estimated)
 
 
 @pytest.mark.parametrize("root", [1], indirect=True)
