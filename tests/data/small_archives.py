@@ -1,8 +1,8 @@
 """Write small archives in the layout of real datasets.
 
 The test file of each source has functions `make*(folder)` that write its raw archives into a folder and return a
-`Small`. The contract suite and the golden tests find them with `makers`. A source that fetches nothing and needs no
-options is tested without.
+`Small`, and perhaps a table `MALFORMED` of damaged raw files. The contract suite finds both, and the golden tests the
+functions, with `makers` and `malformed`. A source that fetches nothing and needs no options is tested without.
 """
 
 import gzip
@@ -12,8 +12,9 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from dml import discovery
-from dml.data import DataError, sources, splits
+from dml.data import sources, splits
 from dml.data.packing import Packed, open_packed, pack
 from dml.protocols import Source
 
@@ -53,22 +54,44 @@ class Small(NamedTuple):
     channels: int = 3
 
 
+@cache
+def own_test(name: str) -> ModuleType | None:
+    """The test file of a source, if it has one."""
+    path = HERE / f"test_{name}.py"
+    if not path.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location(f"makers_of_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def makers() -> dict[str, tuple[str, Callable[[Path], Small]]]:
     """`<source>-<maker>` -> the source's name and its function, for every source there is."""
     found = {}
     for name in discovery.names("dml.data.sources"):
-        path = HERE / f"test_{name}.py"
-        if not path.is_file():
+        module = own_test(name)
+        if module is None:
             found[f"{name}-make"] = (name, partial(_nothing, name))
             continue
-        spec = importlib.util.spec_from_file_location(f"makers_of_{name}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
         functions = {key: value for key, value in vars(module).items() if key.startswith("make") and callable(value)}
-        assert functions, f"{path} has no function `make`"
+        assert functions, f"{module.__file__} has no function `make`"
         found |= {f"{name}-{key}": (name, function) for key, function in functions.items()}
+    return found
+
+
+Damage = tuple[Callable[[Path], Any], str]  # changes raw files; the error that is expected
+
+
+def malformed() -> dict[str, tuple[str, Callable[[Path], Small], Damage]]:
+    """`<source>-<case>` -> the source's name, its function `make`, and the case of its `MALFORMED`."""
+    found = {}
+    for name in discovery.names("dml.data.sources"):
+        module = own_test(name)
+        for case, damage in getattr(module, "MALFORMED", {}).items():
+            found[f"{name}-{case}"] = (name, module.make, damage)
     return found
 
 
@@ -100,19 +123,6 @@ def mirrored(
 def downloads(name: str) -> bool:
     """Whether a source fetches archives: it then has the option `complete`."""
     return "complete" in discovery.settings_of(sources.find(name))
-
-
-Damage = tuple[Callable[[Path], Any], str]  # changes raw files; the error that is expected
-
-
-def check_malformed(name: str, make: Callable[[Path], Small], damage: Damage, folder: Path, monkeypatch: Any) -> None:
-    """Reading damaged raw files raises one error that names the file, what is in it and what was expected."""
-    source, raw, _ = mirrored(name, make, folder, monkeypatch, complete=False)
-    source.download(raw, quiet)
-    change, match = damage
-    change(raw)
-    with pytest.raises(DataError, match=match):
-        list(source.images(raw))
 
 
 def edited(name: str, old: bytes, new: bytes) -> Callable[[Path], Any]:

@@ -1,8 +1,7 @@
 """Cars196: MATLAB annotations in two layouts."""
 
 import numpy as np
-import pytest
-from small_archives import Row, Small, check_malformed, encoded, matfile, rewritten, tar
+from small_archives import Row, Small, encoded, matfile, rewritten, tar
 
 CARS = [(1, 0), (98, 1), (99, 0), (196, 1)]
 NAMES = np.array([f"Car {n}" for n in range(1, 197)], dtype=object)
@@ -58,8 +57,3 @@ MALFORMED = {
         r"cars_annos\.mat: expected annotations .*, class, test; .* relative_im_path, class",
     ),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("cars196", make, MALFORMED[case], tmp_path, monkeypatch)

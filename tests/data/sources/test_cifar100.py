@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from small_archives import Row, Small, check_malformed, rewritten, tar
+from small_archives import Row, Small, rewritten, tar
 
 from dml.data import DataError, sources
 
@@ -74,8 +74,3 @@ MALFORMED = {
     "no dictionary": (rewritten(f"{FOLDER}/train", lambda: pickle.dumps([1, 2])), "train: expected .*, got list"),
     "too many names": (rewritten(f"{FOLDER}/meta", lambda: NAMES), "meta: expected fine_label_names .* 100 names"),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("cifar100", make, MALFORMED[case], tmp_path, monkeypatch)

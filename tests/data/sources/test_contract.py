@@ -4,14 +4,14 @@ import urllib.error
 
 import numpy as np
 import pytest
-from small_archives import downloads, makers, mirrored, quiet
+from small_archives import downloads, makers, malformed, mirrored, quiet
 
 from dml import discovery
 from dml.data import DataError, sources
 from dml.data.packing import open_packed, pack, packed_id
 from dml.data.splits import ROLES
 
-MAKERS = makers()
+MAKERS, MALFORMED = makers(), malformed()
 FETCHED = [name for name in discovery.names("dml.data.sources") if downloads(name)]
 
 
@@ -75,6 +75,18 @@ def test_a_part_of_a_dataset_is_refused_unless_the_option_says_so(fetched, tmp_p
     with pytest.raises(DataError, match=rf"{source.name}: .* has \d+ .*, expected \d+"):
         pack(source, raw, tmp_path / "packed", 16, report=quiet)
     assert not (tmp_path / "packed").exists()
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_damaged_raw_files_raise_one_error_that_names_the_file_what_is_in_it_and_what_was_expected(
+    case, tmp_path, monkeypatch
+):
+    name, make, (change, match) = MALFORMED[case]
+    source, raw, _ = mirrored(name, make, tmp_path, monkeypatch, complete=False)
+    source.download(raw, quiet)
+    change(raw)
+    with pytest.raises(DataError, match=match):
+        list(source.images(raw))
 
 
 @pytest.mark.parametrize("name", FETCHED)

@@ -1,7 +1,6 @@
 """CUB-200-2011: text tables."""
 
-import pytest
-from small_archives import Row, Small, check_malformed, edited, encoded, tar
+from small_archives import Row, Small, edited, encoded, tar
 
 FOLDER = "CUB_200_2011"
 
@@ -37,8 +36,3 @@ MALFORMED = {
     "no part": (edited(f"{FOLDER}/train_test_split.txt", b"2 0\n", b""), r"train_test_split\.txt: .* '2'"),
     "not UTF-8": (edited(f"{FOLDER}/images.txt", b"001.Some", b"001.\xff\xfe"), r"images\.txt: .* UTF-8"),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("cub200", make, MALFORMED[case], tmp_path, monkeypatch)

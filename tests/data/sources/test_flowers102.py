@@ -1,8 +1,7 @@
 """Oxford 102 Flowers: MATLAB tables of labels and parts."""
 
 import numpy as np
-import pytest
-from small_archives import Row, Small, check_malformed, encoded, matfile, rewritten, tar
+from small_archives import Row, Small, encoded, matfile, rewritten, tar
 
 IDS = {"trnid": "train", "valid": "val", "tstid": "test"}
 
@@ -36,8 +35,3 @@ MALFORMED = {
         r"setid\.mat: expected .* lacks valid, tstid",
     ),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("flowers102", make, MALFORMED[case], tmp_path, monkeypatch)

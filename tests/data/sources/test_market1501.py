@@ -1,7 +1,6 @@
 """Market-1501: persons and cameras in the names of files."""
 
-import pytest
-from small_archives import Row, Small, check_malformed, encoded, zipped
+from small_archives import Row, Small, encoded, zipped
 
 FOLDER = "Market-1501-v15.09.15"
 
@@ -36,8 +35,3 @@ MALFORMED = {
     "camera 7": (named("0001_c7s1_1_00.jpg"), r"0001_c7s1_1_00\.jpg: expected a name such as"),
     "no person": (named("cat.jpg"), r"cat\.jpg: expected a name such as 0002_c1s1"),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("market1501", make, MALFORMED[case], tmp_path, monkeypatch)

@@ -1,7 +1,6 @@
 """Stanford Online Products: text tables of products and kinds."""
 
-import pytest
-from small_archives import Row, Small, check_malformed, edited, encoded, zipped
+from small_archives import Row, Small, edited, encoded, zipped
 
 FOLDER = "Stanford_Online_Products"
 
@@ -33,8 +32,3 @@ MALFORMED = {
         r"Ebay_train\.txt: image 3: super_class_id: .* '13', expected an integer from 1 to 12",
     ),
 }
-
-
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_raw_files(case, tmp_path, monkeypatch):
-    check_malformed("sop", make, MALFORMED[case], tmp_path, monkeypatch)
