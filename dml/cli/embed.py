@@ -58,7 +58,8 @@ def embed(
 
     check_writable(out)
     folder, names = find_model(model, dataset, noise), out.with_suffix(".csv")
-    of_vectors = takes_vectors(folder)
+    if skip_corrupt if (of_vectors := takes_vectors(folder)) else column:
+        raise typer.BadParameter("--skip-corrupt is about images, --column about vectors")
     for file in (out, names) if out.suffix == ".npy" and not of_vectors else (out,):
         if file.exists():
             raise typer.BadParameter(f"{file} exists: choose another name, or remove it", param_hint="--out")
@@ -141,6 +142,8 @@ def search(
     if missing and not of_rows and (with_model or first.is_dir()):
         raise typer.BadParameter(f"{missing[0]}: no such file or folder", param_hint=hint)
     if not with_model:
+        if dataset is not None or noise is not None or skip_corrupt:
+            raise typer.BadParameter("--dataset, --noise and --skip-corrupt are about a search with a model")
         from dml.cli.collection import collect
 
         folder = first
@@ -160,8 +163,8 @@ def search(
         model, folder = places[0], Path(places[1])
         trained = models.find_model(model, dataset, noise)
         typer.echo(models.describe(trained), err=True)
-        if (pictures := not models.takes_vectors(trained)) and (labels is not None or column):
-            raise typer.BadParameter("--labels and --column are about vectors, and this model takes images")
+        if (labels is not None or column) if (pictures := not models.takes_vectors(trained)) else skip_corrupt:
+            raise typer.BadParameter("--skip-corrupt is about images, --labels and --column are about vectors")
         if pictures:
             files = models.image_files([folder])
             searched = models.embed_files(trained, models.image_files(map(Path, places[2:])), skip_corrupt)

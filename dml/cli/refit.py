@@ -27,7 +27,7 @@ def refit(
     score: Score = None,
     name: Annotated[str, typer.Option("--name", help="Of the registered model. [default: the study]")] = "",
     labels: Annotated[
-        Path | None, typer.Option("--labels", help="A label file (index, label) in place of the dataset's labels.")
+        Path | None, typer.Option("--labels", exists=True, help="A label file (index, label) to train with.")
     ] = None,
     free: Annotated[
         bool,

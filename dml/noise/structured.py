@@ -89,7 +89,9 @@ def _members(true: np.ndarray, sizes: np.ndarray, numbers: np.ndarray, generator
 def _check_pairs(pairs: Any) -> list[tuple[int, int]]:
     checked: list[tuple[int, int]] = []
     for pair in pairs if isinstance(pairs, list | tuple | np.ndarray) else [pairs]:
-        if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2 or not all(map(_is_label, pair)):
+        labels = pair if isinstance(pair, list | tuple | np.ndarray) else []
+        labels = [one for one in labels if isinstance(one, Integral) and not isinstance(one, bool) and int(one) >= 0]
+        if len(labels) != 2 or len(pair) != 2:
             raise ValueError(f"noise 'asymmetric': pairs: expected a list of [from, to] class labels, got {pair!r}")
         if pair[0] == pair[1] or pair[0] in [source for source, _ in checked]:
             raise ValueError(
@@ -97,10 +99,6 @@ def _check_pairs(pairs: Any) -> list[tuple[int, int]]:
             )
         checked.append((int(pair[0]), int(pair[1])))
     return checked
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
 BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB

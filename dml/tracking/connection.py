@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import sqlite3
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,15 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
 
 EXPERIMENT = "dml"
+LOCAL = "sqlite:///mlflow.db"
 PAGE = 1000  # runs per request
 CONFLICT = re.compile(r"UniqueViolation|UNIQUE constraint|IntegrityError|Duplicate entry|InterfaceError")
+PLACES = {  # columns of MLflow's SQLite with places of artifacts, which are absolute
+    "experiments": "artifact_location",
+    "runs": "artifact_uri",
+    "logged_models": "artifact_location",
+    "model_versions": "storage_location",
+}
 REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ENDPOINT_NOT_FOUND")
 
 
@@ -26,7 +34,7 @@ def default_uri() -> str:
 
     A path of one's own would have to be escaped, for what SQLAlchemy's versions read differently: `%` and `?`.
     """
-    return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+    return os.environ.get("MLFLOW_TRACKING_URI") or LOCAL
 
 
 def is_missing(uri: str) -> bool:
@@ -46,10 +54,25 @@ def client_of(uri: str) -> MlflowClient:
     return mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
+def follow_move(uri: str) -> None:
+    """Tell the database of a project that was moved or copied where its artifacts are now, else they stay behind."""
+    if uri != LOCAL or not (Path("mlflow.db").is_file() and Path("mlartifacts").is_dir()):
+        return
+    here = Path("mlartifacts").resolve().as_uri()
+    with contextlib.closing(sqlite3.connect("mlflow.db")) as database, database:
+        query = "SELECT artifact_location FROM experiments WHERE name = ? AND artifact_location LIKE '%/mlartifacts'"
+        (old,) = database.execute(query, [EXPERIMENT]).fetchone() or (here,)
+        for table, column in PLACES.items() if old != here else ():
+            within = f"substr({column} || '/', 1, {len(old) + 1}) = ?"
+            moved = f"UPDATE {table} SET {column} = ? || substr({column}, {len(old) + 1}) WHERE {within}"
+            database.execute(moved, [here, f"{old}/"])
+
+
 def open_experiment(client: MlflowClient, uri: str) -> Experiment:
     """The experiment, created if missing. SQLite keeps artifacts in the working directory."""
     from mlflow.exceptions import MlflowException
 
+    follow_move(uri)
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is None:
         artifacts = Path("mlartifacts").resolve().as_uri() if uri.startswith("sqlite") else None
@@ -109,6 +132,7 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
 
     tracking = os.environ.get("MLFLOW_TRACKING_URI") or tracking
     if tracking:
+        follow_move(tracking)
         mlflow.set_tracking_uri(tracking)
     try:
         with quiet():

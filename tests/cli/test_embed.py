@@ -95,6 +95,18 @@ def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatc
     np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
 
 
+def test_options_of_the_other_kind_of_model_are_refused(dml, model, head, photos, tmp_path):
+    np.save(tmp_path / "given.npy", np.zeros((3, 6)))
+    for command in (
+        ("embed", model, photos, "--column", "fine=zzz", "-o", tmp_path / "v.npy"),
+        ("embed", head, tmp_path / "given.npy", "--skip-corrupt", "-o", tmp_path / "v.npy"),
+        ("search", head, tmp_path / "given.npy", "1", "--skip-corrupt", "-o", tmp_path / "p.html"),
+        ("search", photos, photos, "--noise", "uniform-0.2", "-o", tmp_path / "p.html"),
+    ):
+        assert dml(*command).code == 2
+    assert [path.name for path in tmp_path.glob("[vp].*")] == []
+
+
 def test_a_query_may_be_a_row_of_the_vectors_that_a_model_searches(dml, head, tmp_path):
     given = np.random.default_rng(0).normal(size=(10, 6))
     np.save(tmp_path / "given.npy", given)

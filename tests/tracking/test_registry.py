@@ -1,11 +1,14 @@
 """Models in MLflow, and in its registry."""
 
+import shutil
+
 import mlflow
 import numpy as np
 import pytest
 from tracked import picture, runs
 
 from dml.tracking import Model, Picture, Run
+from dml.tracking.connection import LOCAL, follow_move, model_folder
 from dml.tracking.sync import sync, version_of
 
 pytestmark = [
@@ -54,6 +57,22 @@ def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(u
     mlflow.set_tracking_uri(uri)
     images = np.ones((3, 2, 2, 1), np.uint8)
     assert mlflow.pyfunc.load_model("models:/images/2").predict(images).shape == (3, 4)
+
+
+def test_a_copied_project_has_its_own_models_and_leaves_the_first_one_alone(model, tmp_path, monkeypatch):
+    (model / "model.json").write_text("{}")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    for folder in (first, second):
+        if folder == second:
+            shutil.copytree(first, second)
+        monkeypatch.chdir(folder)
+        follow_move(LOCAL)
+        uri = f"sqlite:///{folder / 'mlflow.db'}"  # MLflow keeps a database open by its address
+        send(uri, model, key=folder.name, register="images")
+    for version in ("1", "2"):
+        assert model_folder(f"models:/images/{version}", uri).is_relative_to(second / "mlartifacts")
+    assert len(list((first / "mlartifacts").rglob("model.json"))) == 1
 
 
 def test_the_champion_that_is_asked_for_last_has_the_alias(uri, model):

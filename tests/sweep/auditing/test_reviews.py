@@ -50,6 +50,19 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert kept.answers.loc[0, "label"] == "cat"
 
 
+def test_answers_stay_that_a_later_review_lacks(audited, capsys):
+    folder, answers, found = audited
+    take(audited, answers)
+    fewer = answers.iloc[[0, 5]].assign(answer="unsure", label="")
+    estimate = take(audited, fewer)
+    assert (estimate.looks, estimate.unsure) == (10, 2)
+    assert "10 answers of the review before" in capsys.readouterr().out
+    kept = study.taken(folder / "asking", found).answers.set_index("index")["answer"]
+    expected = answers.set_index("index")["answer"]
+    expected.update(fewer.set_index("index")["answer"])
+    assert kept.sort_index().to_dict() == expected.sort_index().to_dict()
+
+
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [
