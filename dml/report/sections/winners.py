@@ -50,7 +50,8 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
                 axes.plot(value, at, "D", color=figures.PAPER, markeredgecolor=figures.INK, markersize=5.5)
         axes.set_title(metric_label(labels.metric_of(key)))
         axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
-        axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
+        names = [textwrap.fill(short_label(results, results.methods[name]), 44) for name in cells]
+        axes.set_yticks(range(len(cells)), names)
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentTicks(100))
