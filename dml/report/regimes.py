@@ -170,7 +170,7 @@ def _views_text(views: Sequence[str], pixels: str) -> str:
     """`pixels`, `one 224-pixel view`, `one or both 224-pixel views`."""
     if views[0] in (PIXELS, VECTORS):
         return views[0]
-    return f"{' or '.join(sorted(views, reverse=True))} {pixels}{'views' if 'both' in views else 'view'}"
+    return f"{' or '.join(sorted({*views}, reverse=True))} {pixels}{'views' if 'both' in views else 'view'}"
 
 
 def _parts(baseline: Baseline) -> list[tuple[str, str, bool]]:

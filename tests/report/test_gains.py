@@ -8,6 +8,7 @@ from scipy import stats
 from synthetic import KEY, of_study, scoring
 
 from dml.config.parts import MinerSection
+from dml.report.analysis.untrained import gain_of_best
 from dml.report.page.markdown import markdown
 from dml.report.regimes import END, FILE, START, each_gain, regimes, with_regimes
 from dml.report.sections.winners import winners
@@ -87,6 +88,17 @@ def test_a_case_says_that_test_classes_chose_among_several(results, table):
         for rows in (results.trials, untuned, alone)
     ]
     assert shown == [{False}, {True}, {False}]
+
+
+def test_no_closed_form_is_the_method_of_a_study_that_is_not_tuned(results, monkeypatch):
+    untuned = dataclasses.replace(results, trials=results.trials[results.trials["phase"] != "tune"])
+    found = gain_of_best(untuned, "digits", "uniform", 0.0, KEY)
+    cell = results.cells[found.best]
+    whitening = dataclasses.replace(cell, loss=dataclasses.replace(cell.loss, name="whitening"))
+    monkeypatch.setitem(untuned.cells, found.best, whitening)
+    other = gain_of_best(untuned, "digits", "uniform", 0.0, KEY)
+    assert other.best != found.best
+    assert other.gain.mean < found.gain.mean
 
 
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):

@@ -113,10 +113,10 @@ def gain_of_best(
     if baseline is None or not means:
         return None
     validated = validations(results, means)
-    best = method or best_of(validated or means)
+    trained = {name: means[name] for name in means if losses.closed_form_of(results.cells[name].loss.name) is None}
+    best = method or best_of(validated or trained or means)  # what trains nothing is a baseline
     gain, sources = gain_of_cell(results, best, baseline, key)
     above = sum(mean > baseline.score for mean in means.values())
-    trained = [name for name in means if losses.closed_form_of(results.cells[name].loss.name) is None]
     on_test = validated is None and len(trained) > 1
     return Gain(dataset, noise, rate, baseline, best, gain, sources, above, len(means), on_test)
 
