@@ -120,7 +120,13 @@ def chosen_images(index: pd.DataFrame, source: Any) -> Images:
 
 
 def features(
-    name: str, network: str, pixels: int, cache: Path, data: Path, weights: Path | None = None
+    name: str,
+    network: str,
+    pixels: int,
+    cache: Path,
+    data: Path,
+    weights: Path | None = None,
+    chosen: Callable[[pd.DataFrame, Any], Images] = chosen_images,
 ) -> tuple[Images, dict[str, np.ndarray]]:
     """A dataset's images, and by the names of layers their unit features of each view, float32 (n, V, D)."""
     if "+" in network:
@@ -130,7 +136,7 @@ def features(
     source, raw = source_of(name, cache, data)
     pack(source, raw, cache / f"{name}-{pixels}", resize=pixels, report=lambda line: None)
     packed = open_packed(cache / f"{name}-{pixels}")
-    images = chosen_images(packed.index, source)
+    images = chosen(packed.index, source)
     file = cache / f"{name}-{network}-{pixels}-float32.npy"
     part, settings = NETWORKS[network]
     if "weights" in settings:
