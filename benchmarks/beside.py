@@ -43,12 +43,10 @@ def trained(store: Path, study: str, loss: str) -> dict[int, Path]:
 
 
 def all_classes(index: pd.DataFrame, source: Any) -> steps.Images:
-    """All images, but at most 10,000 of a part that only trains."""
-    fine = index["fine"].to_numpy(np.int64)
-    fits = np.flatnonzero(index["part"] == "train") if "part" in index else np.arange(0)
-    fits = fits[some(fine[fits], steps.TRAINED)]
-    rest = np.flatnonzero(index["part"] != "train") if "part" in index else np.arange(len(fine))
-    rows = np.union1d(fits, rest)
+    """All images, but at most 10,000 of those that are for training."""
+    fine, training = index["fine"].to_numpy(np.int64), (index["part"] == "train").to_numpy()
+    fits = np.flatnonzero(training)
+    rows = np.union1d(fits[some(fine[fits], steps.TRAINED)], np.flatnonzero(~training))
     none = np.zeros(len(rows), dtype=bool)  # splits say what trains
     return steps.Images(rows, fine[rows], np.full(len(rows), -1), none, none, none)
 

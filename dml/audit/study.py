@@ -86,13 +86,13 @@ def requested(folder: Path) -> dict[str, Any] | None:
     return request
 
 
-def take_in(folder: Path, review: Path, done: Path, report: Callable[[str], None] = print) -> Estimate:
+def take_in(folder: Path, review: Path, done: Path) -> Estimate:
     """Check a review of the audit in `done`, and keep it in `folder`, with answers of the one before that it lacks."""
     plan, answers = audit.ReviewPlan.load(done), read_review(review)
     if (folder / REVIEW).is_file() and audit.ReviewPlan.load(folder).digest == plan.digest:
         earlier = read_review(folder / REVIEW)
         if len(stay := earlier[~earlier["index"].isin(answers["index"]) & earlier["index"].isin(plan.rows)]):
-            report(f"{counted(len(stay), 'answer')} of the review before, of images that {review} lacks, stay")
+            print(f"{counted(len(stay), 'answer')} of the review before, of images that {review} lacks, stay")
             answers = pd.concat([answers, stay], ignore_index=True)
     table = pd.read_csv(done / "audit.csv", usecols=["given"], dtype=str, keep_default_na=False)
     share = check_review(review, plan, answers, set(table["given"]))

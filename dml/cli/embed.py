@@ -58,8 +58,9 @@ def embed(
 
     check_writable(out)
     folder, names = find_model(model, dataset, noise), out.with_suffix(".csv")
-    if skip_corrupt if (of_vectors := takes_vectors(folder)) else column:
-        raise typer.BadParameter("--skip-corrupt is about images, --column about vectors")
+    of_vectors = takes_vectors(folder)
+    if skip_corrupt if of_vectors else column:
+        raise typer.BadParameter("models of images take --skip-corrupt, models of vectors --column")
     for file in (out, names) if out.suffix == ".npy" and not of_vectors else (out,):
         if file.exists():
             raise typer.BadParameter(f"{file} exists: choose another name, or remove it", param_hint="--out")
@@ -163,8 +164,9 @@ def search(
         model, folder = places[0], Path(places[1])
         trained = models.find_model(model, dataset, noise)
         typer.echo(models.describe(trained), err=True)
-        if (labels is not None or column) if (pictures := not models.takes_vectors(trained)) else skip_corrupt:
-            raise typer.BadParameter("--skip-corrupt is about images, --labels and --column are about vectors")
+        pictures = not models.takes_vectors(trained)
+        if (labels is not None or column) if pictures else skip_corrupt:
+            raise typer.BadParameter("models of images take --skip-corrupt, models of vectors --labels and --column")
         if pictures:
             files = models.image_files([folder])
             searched = models.embed_files(trained, models.image_files(map(Path, places[2:])), skip_corrupt)

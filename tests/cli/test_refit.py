@@ -120,6 +120,7 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(
     labels = pd.DataFrame({"index": packed.index["index"], "label": packed.index["coarse"]})
     labels.loc[:9, "label"] = -1
     labels.to_csv("labels.csv", index=False)
+    assert dml("refit", NAME, "--labels", "none.csv").code == 2
     other = dml("refit", NAME, "--rate", 0.1, "--labels", "labels.csv")
     assert "training on 1787 images of 2 classes (labels.csv, 10 left out)" in other.out
     assert "(version 2)" in other.out

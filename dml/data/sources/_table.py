@@ -43,9 +43,8 @@ def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
-    if not all(isinstance(value, str) or number(value) is not None for value in values):
-        return False
-    return any(all(spelling.fullmatch(text) for text in texts) for spelling in SPELLINGS)
+    others = all(isinstance(value, str) or number(value) is not None for value in values)
+    return others and any(all(spelling.fullmatch(text) for text in texts) for spelling in SPELLINGS)
 
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")

@@ -144,5 +144,4 @@ def serve(config: dict[str, Any]) -> None:
 
 def _resumes(error: Exception) -> bool:
     """Whether an error is not the trial's own: another rank is gone, or the checkpoint was moved aside."""
-    lost = isinstance(error, dist.DistError) or "gloo/transport" in str(error)  # gloo raises plain RuntimeErrors
-    return lost or isinstance(error, UnusableCheckpoint)
+    return isinstance(error, dist.DistError | UnusableCheckpoint) or "gloo/transport" in str(error)  # RuntimeErrors
