@@ -186,15 +186,14 @@ def source_of(
         if root is not None or columns or labels is not None:
             raise typer.BadParameter(f"--root, --column and --labels are about a table or vectors, {place} is a folder")
         return "imagefolder", {"root": str(place.resolve())}
-    images = is_table(place) if root is not None else not has_vectors(place, columns)
-    if labels is None and images:
-        given = {"columns": columns} if columns else {}
+    images = labels is None and (is_table(place) if root is not None else not has_vectors(place, columns))
+    table = place if images else labels or table_of(place)
+    columns = {**(columns_of(table) if table else {}), **columns}
+    given = {"columns": columns} if columns else {}
+    if images:
         return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}
     if root is not None:
         raise typer.BadParameter(f"--root is about a table of images, and {place} has vectors")
-    table = labels or table_of(place)
-    columns = {**(columns_of(table) if table else {}), **columns}
-    given = {"columns": columns} if columns else {}
     return "features", {"vectors": str(place.resolve()), **({"table": str(table.resolve())} if table else {}), **given}
 
 

@@ -30,7 +30,7 @@ Root = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=label."),
+    typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=truth."),
 ]
 Mirror = Annotated[
     bool | None,
@@ -95,7 +95,7 @@ def look(
     arguments += [text for pair in column or [] for text in ("--column", pair)]
     flag = "" if mirror is None else " --mirror" if mirror else " --no-mirror"
     useful = audit is not None, judged is not None
-    commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag, *useful)
+    commands = next_commands(seen, shlex.join(arguments), best.chosen.features, flag, *useful, notes)
     text, found = sentence(seen, judged, best, audit), page.searches(seen.features, seen.codes, best, suspected)
     said = [counts(seen) + ".", *notes]
     shown = page.Seen(
@@ -117,7 +117,7 @@ def columns(pairs: list[str] | None) -> dict[str, str]:
     """The option `--column` as a mapping."""
     split = [pair.partition("=") for pair in pairs or []]
     if not all(sign and column for _, sign, column in split):
-        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(pairs or [])}")
+        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=truth, got {', '.join(pairs or [])}")
     return {name: column for name, _, column in split}
 
 
@@ -210,9 +210,9 @@ def sentence(seen: Collection, judged: Look | None, best: Free, audit: Audit | N
 
 
 def next_commands(
-    seen: Collection, arguments: str, best: str, flag: str, audited: bool, scored: bool
+    seen: Collection, arguments: str, best: str, flag: str, audited: bool, scored: bool, notes: list[str]
 ) -> list[tuple[str, str]]:
-    """What to do next and how long it takes, with the commands. `flag`: of `dml search` alone."""
+    """What to do next and how long it takes, with the commands. `flag`: of `dml search` alone. Adds to the notes."""
     from dml.cli.project import study_names
     from dml.sweep.cost import duration_text
 
@@ -223,7 +223,8 @@ def next_commands(
         return [search]
     try:
         seconds = training_seconds(seen, best)
-    except ValueError:  # too few classes to split, or to train on: `dml new` refuses them
+    except ValueError as error:  # too few classes to split, or to train on: `dml new` refuses them
+        notes.append(f"A review and training need a study, and dml new refuses to write one: {error}.")
         return [search]
     stem, taken = study_name(seen.place), study_names()
     init = "dml init my-project && cd my-project\n" if taken is None else ""

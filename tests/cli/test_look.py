@@ -186,8 +186,8 @@ def test_columns_of_which_none_is_named_as_labels_are_listed(dml, vectors, tmp_p
     assert "package, words" not in dml("look", place, *labels, "--column", "fine=package").out
     pd.DataFrame({"fine": given[1:]}).to_csv(tmp_path / "v.csv", index=False)
     assert f"it has {ROWS - 1} rows, v.npy {ROWS} vectors" in dml("look", "v.npy").out
-    (tmp_path / "t.csv").write_text("path,label\na.jpg,b\n")
-    assert "`--column 'fine=label'`" in dml("look", "t.csv").err
+    (tmp_path / "t.csv").write_text("path,kind\na.jpg,b\n")
+    assert "`--column 'fine=...'`" in dml("look", "t.csv").err
 
 
 def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):
@@ -233,7 +233,7 @@ def test_what_cannot_be_judged_is_said_and_searches_are_shown(dml, vectors, tmp_
     page = (tmp_path / "dml-look-v.html").read_text(encoding="utf-8")
     assert page.count('class="query"') == 5
     assert ('id="suspects"' in page) is judged
-    assert [command in done.out for command in ("dml search", "dml audit", "dml run")] == [True, scored, scored]
+    assert [f"dml {word}" in done.out for word in ("search", "audit", "run", "new")] == [True, scored, scored, judged]
 
 
 def test_features_that_are_not_the_first_are_named():

@@ -93,7 +93,7 @@ def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     paths = [path.relative_to(photos) if with_root else path for path, _ in rows]
     table = tmp_path / "labels.csv"
     pd.DataFrame({"image": paths, "fine": [kind for _, kind in rows], "who": "me"}).to_csv(table, index=False, sep=";")
-    done = dml("new", "mine", table, "--column", "path=image", *(["--root", photos] if with_root else []))
+    done = dml("new", "mine", table, *(["--column", "path=image", "--root", photos] if with_root else []))
     assert done.code == 0, done.err
     assert "columns that are not used: who" in done.err
     assert "48 images of 6 classes, 8 in each class; colour" in done.out
