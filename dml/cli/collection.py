@@ -188,7 +188,7 @@ def source_of(
         return "imagefolder", {"root": str(place.resolve())}
     images = labels is None and (is_table(place) if root is not None else not has_vectors(place, columns))
     table = place if images else labels or table_of(place)
-    columns = {**(columns_of(table) if table else {}), **columns}
+    columns = {**(columns_of(table, images) if table else {}), **columns}
     given = {"columns": columns} if columns else {}
     if images:
         return "imagefolder", {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **given}

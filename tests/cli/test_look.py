@@ -186,8 +186,9 @@ def test_columns_of_which_none_is_named_as_labels_are_listed(dml, vectors, tmp_p
     assert "package, words" not in dml("look", place, *labels, "--column", "fine=package").out
     pd.DataFrame({"fine": given[1:]}).to_csv(tmp_path / "v.csv", index=False)
     assert f"it has {ROWS - 1} rows, v.npy {ROWS} vectors" in dml("look", "v.npy").out
-    (tmp_path / "t.csv").write_text("path,kind\na.jpg,b\n")
-    assert "`--column 'fine=...'`" in dml("look", "t.csv").err
+    for header, name in (("path,kind", "fine"), ("text,label", "path")):  # a text is no path of an image
+        (tmp_path / "t.csv").write_text(f"{header}\na.jpg,b\n")
+        assert f"`--column '{name}=" in dml("look", "t.csv").err
 
 
 def test_a_page_of_somebody_else_stays(dml, vectors, tmp_path):

@@ -48,21 +48,10 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
+FILES = ("file", "filename", "file_name", "filepath", "image", "image_path", "img")
+TEXTS = ("text", "sentence", "title", "name", "id")
 USUAL = {
-    "path": (
-        "file",
-        "filename",
-        "file_name",
-        "filepath",
-        "image",
-        "image_path",
-        "img",
-        "text",
-        "sentence",
-        "title",
-        "name",
-        "id",
-    ),
+    "path": (*FILES, *TEXTS),
     "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
 }
 """Names that other tables give to a column."""
@@ -161,9 +150,9 @@ def _given(
     return labels_by_level
 
 
-def columns_of(path: Path) -> dict[str, str]:
-    """What a table calls its labels, and the paths or texts of its rows, where that is a usual name."""
-    called = {column.lower(): column for column in read_rows(path)[0]}
+def columns_of(path: Path, images: bool) -> dict[str, str]:
+    """What a table calls its labels, and its rows' paths or (but for images) texts, where that is a usual name."""
+    called = {column.lower(): column for column in read_rows(path)[0] if not images or column.lower() not in TEXTS}
     usual = {name: [called[spelling] for spelling in names if spelling in called] for name, names in USUAL.items()}
     labelled = "fine" in called or "given" in called
     usual |= {"fine": [] if labelled else usual["fine"], "path": [] if "path" in called else usual["path"]}
