@@ -181,7 +181,7 @@ def check_name(project: Project, study: str) -> None:
 def _studies_of(project: Project, name: str) -> list[str]:
     from dml.discovery import suggestion
 
-    studies, name = project.names(), Path(name).stem if name.endswith(".yaml") else name
+    studies, name = project.names(), stem(name)
     if name in studies:
         return [name]
     if name not in groups():
@@ -240,9 +240,14 @@ def _complete(incomplete: str) -> list[str]:
         return []
 
 
+def stem(study: str) -> str:
+    """A study's name, of it or of its file."""
+    return Path(study).stem if study.endswith(".yaml") else study
+
+
 def study_argument(**settings: Any) -> Any:
     """An argument that names a study, which the shell completes."""
-    return typer.Argument(autocompletion=_complete, **settings)
+    return typer.Argument(autocompletion=_complete, parser=stem, **settings)
 
 
-StudyName = Annotated[str, study_argument(metavar="STUDY", help="A file in pipelines/studies, without .yaml.")]
+StudyName = Annotated[str, study_argument(metavar="STUDY", help="A study or its file in pipelines/studies.")]

@@ -56,5 +56,5 @@ def test_the_end_of_a_run_remembers_what_recommend_prints(dml, swept, monkeypatc
     monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
     first = dml("run", NAME).out
     monkeypatch.setattr("dml.cli.recommend.load_results", None)
-    assert dml("recommend", NAME).out.endswith("  dml refit tiny\n")
+    assert dml("recommend", f"pipelines/studies/{NAME}.yaml").out.endswith("  dml refit tiny\n")
     assert dml("run", NAME).out == first
