@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dml.cli.look import Columns, Labels, Root, columns
-from dml.cli.project import find_project, groups
+from dml.cli.project import find_project, groups, stem
 from dml.files import LONGEST_NAME, is_study_name
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def new(
         if not Path(name).exists():
             raise typer.BadParameter("expected a folder, a table or a file of vectors after the name")
         name, place = Path(name).resolve().stem, Path(name)
-    if not is_study_name(name):
+    if not is_study_name(name := stem(name)):
         raise typer.BadParameter(
             f"{name!r} names files: expected letters, digits and the signs . _ -, at most {LONGEST_NAME} bytes"
         )

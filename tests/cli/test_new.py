@@ -44,7 +44,7 @@ def test_a_study_is_written_and_described(dml, project, photos):
 
 def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     before = (project / "pipelines/studies/tiny.yaml").read_text()
-    done = dml("new", "tiny", photos)
+    done = dml("new", "tiny.yaml", photos)
     assert done.code == 1
     assert "tiny.yaml exists" in done.err
     assert "--force" in done.err
